@@ -1,0 +1,57 @@
+"""fxpasses: composable, checked, explained rewrites of FX graphs."""
+
+from fxpasses import passes
+from fxpasses.editor import Editor
+from fxpasses.errors import (
+    ConflictingPasses,
+    DuplicatePass,
+    InvalidOption,
+    InvalidPass,
+    InvalidPipeline,
+    InvalidProgram,
+    MissingRequirement,
+    OrderingCycle,
+    PassError,
+    RewriteRefused,
+    UnknownPass,
+    VerificationFailed,
+)
+from fxpasses.events import Listener
+from fxpasses.pipeline import PassReport, Pipeline, PipelineResult
+from fxpasses.registry import Pass, Registry, register_pass, registry
+from fxpasses.remarks import Remark
+from fxpasses.rewrite import RewritePass, guard
+from fxpasses.verdict import YES, Verdict, no
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "YES",
+    "ConflictingPasses",
+    "DuplicatePass",
+    "Editor",
+    "InvalidOption",
+    "InvalidPass",
+    "InvalidPipeline",
+    "InvalidProgram",
+    "Listener",
+    "MissingRequirement",
+    "OrderingCycle",
+    "Pass",
+    "PassError",
+    "PassReport",
+    "Pipeline",
+    "PipelineResult",
+    "Registry",
+    "Remark",
+    "RewritePass",
+    "RewriteRefused",
+    "UnknownPass",
+    "Verdict",
+    "VerificationFailed",
+    "guard",
+    "no",
+    "passes",
+    "register_pass",
+    "registry",
+]

@@ -1,0 +1,74 @@
+"""The one place where the framework touches private parts of torch.
+
+Known to work on torch 2.11 to 2.14. Each function says what it needs, so that a new torch breaks
+here, by name, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch._dispatch.python import enable_python_dispatcher
+from torch._guards import detect_fake_mode
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.traceback import NodeSource, NodeSourceAction
+
+
+def fake_mode_of(values: list[Any]) -> FakeTensorMode | None:
+    """The fake mode that `values` were traced under, or None for a graph without metadata."""
+    mode: FakeTensorMode | None = detect_fake_mode(values)
+    return mode
+
+
+@contextmanager
+def evaluating(mode: FakeTensorMode) -> Iterator[None]:
+    """Run operators on fake values without leaving a trace in the program's shape environment."""
+    with ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(enable_python_dispatcher())
+        stack.enter_context(mode)
+        if mode.shape_env is not None:
+            stack.enter_context(mode.shape_env.ignore_fresh_unbacked_symbols())
+        yield
+
+
+def expression(size: Any) -> Any:
+    """A hashable stand-in for a size: the int itself, or the sympy expression of a SymInt."""
+    return size.node.expr if isinstance(size, torch.SymInt | torch.SymBool | torch.SymFloat) else size
+
+
+def always(condition: Any) -> bool:
+    """Whether a condition on sizes holds for every assignment; adds no guard."""
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    return bool(statically_known_true(condition))
+
+
+def creates(node: torch.fx.Node, pass_name: str, origins: tuple[torch.fx.Node, ...]) -> None:
+    """Record in `node.meta["from_node"]` which nodes a pass made it from."""
+    action = NodeSourceAction.REPLACE if origins else NodeSourceAction.CREATE
+    sources = [NodeSource(origin, pass_name, action) for origin in origins]
+    node.meta["from_node"] = sources or [NodeSource(None, pass_name, action)]
+
+
+def is_composite(operator: torch._ops.OpOverload) -> bool:
+    """Whether ATen computes `operator` from others: its schema may then hide that it aliases."""
+    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    return bool(operator.has_kernel_for_dispatch_key(key))
+
+
+def copy_graph(graph: torch.fx.Graph) -> torch.fx.Graph:
+    """A graph with the same nodes, names and metadata dictionaries of its own."""
+    return copy.deepcopy(graph)
+
+
+def without_symbols(signature: Any) -> Any:
+    """A value's signature with every data-dependent size as "?": each run names its own."""
+    if isinstance(signature, tuple):
+        return tuple(without_symbols(part) for part in signature)
+    names = getattr(signature, "free_symbols", ())
+    return "?" if any(str(name).startswith(("u", "zuf")) for name in names) else signature

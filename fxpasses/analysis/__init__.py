@@ -1,0 +1,19 @@
+"""Facts about a program that passes and the backend rest on."""
+
+from fxpasses.analysis.buffers import BufferWrite, writes_buffers
+from fxpasses.analysis.effects import Effects, effects
+from fxpasses.analysis.equivalence import Numbering, equivalent
+from fxpasses.analysis.host_reads import HostRead, host_reads
+from fxpasses.analysis.memory import Memory
+
+__all__ = [
+    "BufferWrite",
+    "Effects",
+    "HostRead",
+    "Memory",
+    "Numbering",
+    "effects",
+    "equivalent",
+    "host_reads",
+    "writes_buffers",
+]

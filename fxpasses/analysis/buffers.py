@@ -1,0 +1,74 @@
+"""Which buffers a program writes.
+
+    writes_buffers(program)    # [BufferWrite(buffer="count", node="add_", ...)], [] for none
+
+A compiler may fold a constant; a buffer that the program writes is none. The answer covers the
+graph signature of a functionalised program, and in-place operators, views of buffers and nested
+graphs of one that is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Node
+
+from fxpasses.analysis.effects import effects
+from fxpasses.analysis.memory import Memory
+from fxpasses.program import Program, module_of
+from fxpasses.regions import Region, attribute, placeholders, regions
+from fxpasses.remarks import source_of
+
+
+@dataclass(frozen=True)
+class BufferWrite:
+    """One write: which buffer (its fully qualified name), by which node, in which region."""
+
+    buffer: str
+    node: str
+    region: str
+    source: str
+
+
+def writes_buffers(program: Program) -> list[BufferWrite]:
+    """Every write of `program` to one of its buffers or captured tensors; empty when none."""
+    module_of(program)
+    found = [*_declared(program), *_in_place(program)]
+    return list(dict.fromkeys(found))
+
+
+def _declared(program: Program) -> Iterator[BufferWrite]:
+    """Writes that the signature of a functionalised program declares."""
+    if isinstance(program, GraphModule):
+        return
+    nodes = {node.name: node for node in program.graph.nodes}
+    for output, buffer in program.graph_signature.buffers_to_mutate.items():
+        yield BufferWrite(buffer, output, "", source_of(nodes[output]))
+
+
+def _in_place(program: Program) -> Iterator[BufferWrite]:
+    """Writes by operators that overwrite a buffer, or anything that may share its memory."""
+    for region in regions(module_of(program)):
+        held = dict(_buffers(program, region))
+        if held:
+            memory = Memory(region.graph)
+            for node, buffer in held.items():
+                for write in memory.written(node):
+                    if effects(write).writes:
+                        yield BufferWrite(buffer, write.name, region.path, source_of(write))
+
+
+def _buffers(program: Program, region: Region) -> Iterator[tuple[Node, str]]:
+    """The nodes of a region that stand for a buffer or another tensor the program holds."""
+    if isinstance(program, ExportedProgram) and not region.path:
+        signature = program.graph_signature
+        named = {**signature.inputs_to_buffers, **signature.inputs_to_lifted_tensor_constants}
+        for node in placeholders(region.graph):
+            if node.name in named:
+                yield node, named[node.name]
+    for node in region.graph.find_nodes(op="get_attr"):
+        if isinstance(attribute(region.module, str(node.target)), torch.Tensor):
+            yield node, f"{region.path}.{node.target}".lstrip(".")

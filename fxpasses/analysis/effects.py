@@ -1,0 +1,142 @@
+"""What running a node does besides computing its value.
+
+    effects(node).pure          # may be dropped when nobody reads it
+    effects(node).writes        # the operands it overwrites
+
+Facts come from the operator's schema and tags. An operator from outside torch is taken at its
+worst, because its schema may leave effects out. A higher-order operator does what its graphs do.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache, reduce
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.fx import GraphModule, Node
+
+from fxpasses.operators import arguments, is_higher_order, nodes_in, operator_of
+from fxpasses.regions import Region, attribute, regions
+
+_TRUSTED = frozenset({"aten", "prims", "prim", "quantized", "quantized_decomposed"})
+_CHECKS = frozenset(
+    {"_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_print", "sym_constrain_range"}
+    | {"sym_constrain_range_for_size", "_functional_assert_async", "_functional_assert_scalar"}
+)
+_UNSPECIFIED = frozenset({"empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided"})
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a node does.
+
+    Attributes:
+        writes: operands that it overwrites in place.
+        random: it draws random numbers, or returns memory that nobody has written.
+        checks: it exists to raise, or to print, and not for its value.
+        unknown: it may do anything.
+    """
+
+    writes: tuple[Node, ...] = ()
+    random: bool = False
+    checks: bool = False
+    unknown: bool = False
+
+    @property
+    def pure(self) -> bool:
+        """Whether its value, a function of its operands, is all that it gives."""
+        return not (self.writes or self.random or self.checks or self.unknown)
+
+
+PURE = Effects()
+
+
+def effects(node: Node) -> Effects:
+    """The effects of one node; placeholders, attributes and outputs have none."""
+    if node.op in ("placeholder", "get_attr", "output"):
+        return PURE
+    if node.op != "call_function":
+        return Effects(unknown=True)
+    if is_higher_order(node):
+        return _of_graphs(node)
+    called = operator_of(node)
+    if not isinstance(called, OpOverload):
+        return PURE if _is_plain_function(called) else Effects(unknown=True)
+    known = _of_operator(called)
+    return replace(known, writes=_written(node)) if called._schema.is_mutable else known
+
+
+@lru_cache(maxsize=None)
+def _of_operator(called: OpOverload) -> Effects:
+    """What the schema and tags of an operator say, its writes apart."""
+    name = called._schema.name.split("::")[-1]
+    return Effects(
+        random=torch.Tag.nondeterministic_seeded in called.tags or name in _UNSPECIFIED,
+        checks=name in _CHECKS,
+        unknown=called.namespace not in _TRUSTED,
+    )
+
+
+def _written(node: Node) -> tuple[Node, ...]:
+    """The operands that the schema marks as written."""
+    return tuple(
+        operand
+        for declared, value in arguments(node)
+        if declared.alias_info is not None and declared.alias_info.is_write
+        for operand in nodes_in(value)
+    )
+
+
+def _is_plain_function(called: Any) -> bool:
+    """Arithmetic on sizes, and getitem."""
+    return getattr(called, "__module__", "") in ("_operator", "math") or called in _SIZE_FUNCTIONS
+
+
+_SIZE_FUNCTIONS = frozenset(
+    {operator.getitem, torch.sym_float, torch.sym_int, torch.sym_ite, torch.sym_max, torch.sym_min}
+    | {torch.sym_not, torch.sym_sum, torch.sym_sqrt}
+)
+
+
+def _of_graphs(node: Node) -> Effects:
+    """The effects of a higher-order operator: what its graphs do, writes mapped to its operands."""
+    modules = list(graphs_of(node))
+    if not modules:
+        return Effects(unknown=True)
+    inner = [effects(inside) for module in modules for inside in _flat(module)]
+    merged = reduce(_both, inner, PURE)
+    return replace(merged, writes=_operands_behind(node) if merged.writes else ())
+
+
+def _both(left: Effects, right: Effects) -> Effects:
+    return Effects(
+        left.writes + right.writes,
+        left.random or right.random,
+        left.checks or right.checks,
+        left.unknown or right.unknown,
+    )
+
+
+def _flat(module: GraphModule) -> Iterator[Node]:
+    """Every node of `module` and the graphs below it that is not itself a higher-order operator."""
+    below: list[Region] = regions(module)
+    return (node for region in below for node in region.graph.nodes if not is_higher_order(node))
+
+
+def graphs_of(node: Node) -> Iterator[GraphModule]:
+    """The graph modules that a higher-order operator runs."""
+    owner = node.graph.owning_module
+    for operand in node.all_input_nodes:
+        if operand.op == "get_attr" and owner is not None:
+            found = attribute(owner, str(operand.target))
+            if isinstance(found, GraphModule):
+                yield found
+
+
+def _operands_behind(node: Node) -> tuple[Node, ...]:
+    """Every tensor operand: a write inside may reach any of them."""
+    return tuple(operand for operand in node.all_input_nodes if operand.op != "get_attr")

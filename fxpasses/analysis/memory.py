@@ -1,0 +1,89 @@
+"""Which nodes share memory, and when that memory is written.
+
+A graph straight from `torch.export` may write in place; one that was functionalised does not.
+`Memory` answers one question for both: does `operand` still hold, when `reader` reads it, the
+value it was created with?
+
+    memory.last_write(mask, before=index_put)    # the writing node, or None
+
+Memory is tracked in classes of nodes that may alias: views with their base, the results of an
+in-place operator with what it wrote. Classes are wider than the truth where a schema is silent,
+which costs a rewrite and never a wrong answer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import lru_cache
+
+import torch
+from networkx.utils import UnionFind
+from torch._ops import OpOverload
+from torch.fx import Graph, Node
+
+from fxpasses._torch import is_composite
+from fxpasses.analysis.effects import effects
+from fxpasses.operators import arguments, nodes_in, operator_of
+
+
+class Memory:
+    """Alias classes and writes of one graph, as it is when this is built."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._order = list(graph.nodes)
+        self.position = {node: place for place, node in enumerate(self._order)}
+        self.writers = [node for node in graph.nodes if effects(node).writes or effects(node).unknown]
+        self._classes: UnionFind = UnionFind()
+        self._writes: dict[Node, list[int]] = {}
+        if self.writers:
+            self._classify(graph)
+
+    def last_write(self, operand: Node, before: Node) -> Node | None:
+        """The last node that may change `operand` after it was made and before `before` runs."""
+        if not self.writers:
+            return None
+        start, end = self.position[operand], self.position[before]
+        writes = self._writes.get(self._classes[operand], [])
+        count = bisect_left(writes, end)
+        if count == 0 or writes[count - 1] <= start:
+            return None
+        return self._order[writes[count - 1]]
+
+    def may_alias(self, left: Node, right: Node) -> bool:
+        """Whether two nodes may share memory."""
+        return left is right or (bool(self.writers) and self._classes[left] == self._classes[right])
+
+    def written(self, operand: Node) -> list[Node]:
+        """Every node that may write the memory of `operand`, in order."""
+        if not self.writers:
+            return []
+        return [self._order[place] for place in self._writes.get(self._classes[operand], [])]
+
+    def _classify(self, graph: Graph) -> None:
+        for node in graph.nodes:
+            for base in bases(node):
+                self._classes.union(base, node)
+        for writer in self.writers:
+            for written in effects(writer).writes or writer.all_input_nodes:
+                self._writes.setdefault(self._classes[written], []).append(self.position[writer])
+
+
+def bases(node: Node) -> Iterator[Node]:
+    """The operands whose memory the result of `node` may share."""
+    called = operator_of(node)
+    if called is None:
+        return
+    if not isinstance(called, OpOverload) or effects(node).unknown or _hides_aliases(called):
+        yield from node.all_input_nodes
+    else:
+        for declared, value in arguments(node):
+            if declared.alias_info is not None:
+                yield from nodes_in(value)
+
+
+@lru_cache(maxsize=None)
+def _hides_aliases(called: OpOverload) -> bool:
+    """A composite may return its operand although its schema promises a fresh tensor."""
+    declared = any(result.alias_info is not None for result in called._schema.returns)
+    return not declared and (is_composite(called) or torch.Tag.maybe_aliasing_or_mutating in called.tags)

@@ -1,0 +1,96 @@
+"""The files that commands read and write: .pt2 programs, .pt inputs, Python files with passes."""
+
+from __future__ import annotations
+
+import importlib.util
+import pickle
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch.export import ExportedProgram
+
+from fxpasses.cli.errors import Misuse, one_line
+from fxpasses.files import replacing
+from fxpasses.program import Program
+
+
+class Inputs(NamedTuple):
+    """The arguments of one call."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def load_program(path: Path) -> ExportedProgram:
+    """Read what `torch.export.save` wrote.
+
+    Raises:
+        Misuse: the file is missing, is no .pt2, or is damaged.
+    """
+    _require(path)
+    if not zipfile.is_zipfile(path):
+        raise Misuse(f"{path} is no .pt2 file, or is cut off; torch.export.save writes one")
+    try:
+        return torch.export.load(path)
+    except Exception as error:  # torch raises whatever its parsers raise on damaged parts
+        raise Misuse(f"{path} cannot be read as a .pt2 file: {one_line(error)}") from error
+
+
+def save_program(program: Program, path: Path) -> None:
+    """Write a .pt2 file, whole or not at all.
+
+    Raises:
+        Misuse: `program` is a bare graph module, for which there is no such file.
+    """
+    if not isinstance(program, ExportedProgram):
+        raise Misuse(f"a {type(program).__name__} cannot be saved as a .pt2 file")
+    with replacing(path) as temporary:
+        torch.export.save(program, temporary)
+
+
+def load_inputs(path: Path) -> Inputs:
+    """Read the arguments of a call: a saved tuple, or a dict with "args" and "kwargs".
+
+    Raises:
+        Misuse: the file is missing, is no torch.save file, or holds something else.
+    """
+    _require(path)
+    try:
+        held = torch.load(path, weights_only=True)
+    except (RuntimeError, EOFError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
+        raise Misuse(f"{path} cannot be read: write it with torch.save((x, y), path)") from error
+    if isinstance(held, dict) and held.keys() <= {"args", "kwargs"}:
+        return Inputs(tuple(held.get("args", ())), dict(held.get("kwargs", {})))
+    if isinstance(held, tuple | list):
+        return Inputs(tuple(held), {})
+    raise Misuse(
+        f"{path} holds a {type(held).__name__}; save a tuple of inputs, "
+        'or a dict with "args" and "kwargs"'
+    )
+
+
+def load_plugin(path: Path) -> None:
+    """Import a Python file for the passes that it registers.
+
+    Raises:
+        Misuse: the file is missing, or raises when imported.
+    """
+    _require(path)
+    name = f"fxpasses_plugin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise Misuse(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up by name
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # the file is the user's: it may raise anything
+        raise Misuse(f"{path}: {type(error).__name__}: {one_line(error)}") from error
+
+
+def _require(path: Path) -> None:
+    if not path.is_file():
+        raise Misuse(f"{path}: no such file")

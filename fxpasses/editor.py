@@ -1,0 +1,195 @@
+"""One editor makes every change.
+
+A pass gets an editor for one region and changes the graph through it alone:
+
+    for node in editor.find(torch.ops.aten.dropout.default):
+        editor.replace(node, node.args[0])
+
+The editor computes the metadata of what it inserts by running the operator under the graph's own
+fake mode, refreshes what lies downstream only as far as it changes, records where new nodes came
+from, erases only what is dead and pure, and counts: `changed` is what happened.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch._ops import OpOverload
+from torch.fx import Node
+from torch.fx.node import map_arg
+from torch.utils._pytree import tree_leaves
+
+from fxpasses import _torch
+from fxpasses.analysis.effects import effects
+from fxpasses.analysis.equivalence import Numbering
+from fxpasses.errors import RewriteRefused
+from fxpasses.events import Listener
+from fxpasses.operators import is_higher_order, operator_of
+from fxpasses.program import Program
+from fxpasses.regions import Region
+from fxpasses.remarks import Remark, source_of
+from fxpasses.values import signature_of, value_of
+
+
+class Editor:
+    """The right to change one region, for the time of one pass.
+
+    Attributes:
+        program: the program under work.
+        region: the region under work; `editor.region.graph` is its graph.
+        changed: whether anything was inserted, replaced or erased.
+        rewrites: rewrites that the pass reported with `passed`.
+        remarks: what the pass did and left alone, in order.
+    """
+
+    def __init__(self, program: Program, region: Region, pass_name: str, listener: Listener) -> None:
+        self.program = program
+        self.region = region
+        self.changed = False
+        self.rewrites = 0
+        self.remarks: list[Remark] = []
+        self._pass_name = pass_name
+        self._listener = listener
+        self._numbering: Numbering | None = None
+        self._origins: tuple[Node, ...] = ()
+
+    @property
+    def numbering(self) -> Numbering:
+        """Value numbers and memory of the region; true for the nodes it had at first use."""
+        if self._numbering is None:
+            self._numbering = Numbering(self.region.graph)
+        return self._numbering
+
+    def find(self, *targets: Any) -> list[Node]:
+        """The nodes that call one of `targets`, in graph order, edge-dialect wrappers removed."""
+        wanted = set(targets)
+        return [node for node in self.region.graph.nodes if operator_of(node) in wanted]
+
+    @contextmanager
+    def at(self, node: Node, *origins: Node) -> Iterator[None]:
+        """Insert before `node`; what is inserted comes from `origins`, or from `node` alone."""
+        self._origins = origins or (node,)
+        with self.region.graph.inserting_before(node):
+            yield
+        self._origins = ()
+
+    def call(self, target: Callable[..., Any], *args: Any, **kwargs: Any) -> Node:
+        """Insert a call of `target` where `at` says, with its metadata, and return it.
+
+        Raises:
+            RewriteRefused: outside of `with editor.at(...)`, or the operator rejects its operands.
+        """
+        if not self._origins:
+            raise RewriteRefused("say where to insert: with editor.at(node): ...")
+        try:
+            value = self.evaluate(target, *args, **kwargs)
+        except Exception as error:  # whatever an operator raises, it does not take these operands
+            raise RewriteRefused(f"{target} does not take {args}: {error}") from error
+        name = target._schema.name.split("::")[-1] if isinstance(target, OpOverload) else None
+        node = self.region.graph.create_node("call_function", target, args, kwargs, name)
+        self._describe(node, value)
+        self.changed = True
+        return node
+
+    def replace(self, old: Node, new: Any, effects_kept: bool = False) -> None:
+        """Let every reader of `old` read `new`, then erase `old` and its dead, pure feeders.
+
+        An `old` that writes, checks or draws stays, unless `effects_kept` promises that what
+        replaces it has the same effect.
+        """
+        readers = [reader for reader in old.users if reader is not new]
+        old.replace_all_uses_with(new, delete_user_cb=lambda user: user is not new, propagate_meta=False)
+        self.changed = True
+        if signature_of(value_of(old)) != signature_of(value_of(new)):
+            self.refresh(readers)
+        if effects_kept:
+            self.erase(old)
+        else:
+            self.erase_dead(old)
+
+    def erase(self, node: Node) -> None:
+        """Erase a node that nobody reads, whatever its effects, and its dead, pure feeders.
+
+        Raises:
+            RewriteRefused: `node` still has readers.
+        """
+        if node.users:
+            raise RewriteRefused(f"{node} is still read by {', '.join(map(str, node.users))}")
+        feeders = node.all_input_nodes
+        self.region.graph.erase_node(node)
+        self.changed = True
+        for feeder in feeders:
+            self.erase_dead(feeder)
+
+    def erase_dead(self, node: Node) -> None:
+        """Erase `node` and its feeders as far as nobody reads them and they only compute."""
+        pending = [node]
+        while pending:
+            dead = pending.pop()
+            if dead.users or dead._erased or dead.op in ("placeholder", "output") or not effects(dead).pure:
+                continue
+            pending.extend(dead.all_input_nodes)
+            self.region.graph.erase_node(dead)
+            self.changed = True
+
+    def refresh(self, nodes: Iterable[Node]) -> None:
+        """Compute the metadata of `nodes` anew, and of their readers while it changes.
+
+        Raises:
+            RewriteRefused: the change reaches a higher-order operator, whose graphs were traced
+                for the metadata they have.
+        """
+        pending = deque(nodes)
+        while pending:
+            node = pending.popleft()
+            if node.op == "output":
+                continue
+            if is_higher_order(node):
+                raise RewriteRefused(f"the change would alter what {node} gives to its graphs")
+            before = signature_of(value_of(node))
+            node.meta["val"] = self.evaluate(node.target, *node.args, **node.kwargs)
+            if signature_of(node.meta["val"]) != before:
+                pending.extend(node.users)
+
+    def evaluate(self, target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """The fake value of a call on what its operands record, or None where one records none."""
+        values = [value_of(leaf) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Node)]
+        if any(value is None for value in values):
+            return None
+        mode = _torch.fake_mode_of(values) or self._fake_mode()
+        if mode is None:
+            return None
+        args, kwargs = map_arg((args, kwargs), value_of)
+        with _torch.evaluating(mode):
+            return target(*args, **kwargs)
+
+    def passed(self, node: Node, what: str) -> None:
+        """Report a rewrite of `node`: `what` completes "rewrote NODE: ..."."""
+        self.rewrites += 1
+        remark = Remark("passed", self._pass_name, self.region.path, node.name, "", what, source_of(node))
+        self.remarks.append(remark)
+        self._listener.rewrite(remark)
+
+    def missed(self, node: Node, guard: str, reason: str) -> None:
+        """Report that `node` stays: `reason` completes "kept NODE: guard GUARD: ..."."""
+        remark = Remark("missed", self._pass_name, self.region.path, node.name, guard, reason, source_of(node))
+        self.remarks.append(remark)
+        self._listener.missed(remark)
+
+    def _describe(self, node: Node, value: Any) -> None:
+        """Give a new node its value, its provenance and the source position of its first origin."""
+        first = self._origins[0]
+        for key in ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn"):
+            if key in first.meta:
+                node.meta[key] = first.meta[key]
+        _torch.creates(node, self._pass_name, self._origins)
+        if value is not None:
+            node.meta["val"] = value
+
+    def _fake_mode(self) -> Any:
+        """The mode of the region, for operators whose operands are all constants."""
+        return _torch.fake_mode_of([value_of(node) for node in self.region.graph.nodes])
+

@@ -1,0 +1,12 @@
+"""The catalogue: one pass a file, and the pipelines made of them."""
+
+from fxpasses.passes.remove_async_asserts import RemoveAsyncAsserts
+from fxpasses.passes.replace_masked_copy_with_where import ReplaceMaskedCopyWithWhere
+from fxpasses.passes.replace_masked_fill_with_where import ReplaceMaskedFillWithWhere
+from fxpasses.registry import registry
+
+registry.add_pipeline("default", "remove-async-asserts,replace-masked-fill-with-where,replace-masked-copy-with-where")
+registry.add_pipeline("cpu", "default")
+registry.add_pipeline("cuda", "default")
+
+__all__ = ["RemoveAsyncAsserts", "ReplaceMaskedCopyWithWhere", "ReplaceMaskedFillWithWhere"]

@@ -1,0 +1,103 @@
+"""What the passes on writes through a mask have in common.
+
+`index_put(out, [mask], values)` and its in-place form become `where(mask, values, out)` when the
+values can be laid out like the destination. What differs is where they come from: one value for
+every place (`replace-masked-fill-with-where`) or the same mask's picks of another tensor
+(`replace-masked-copy-with-where`).
+
+The in-place form writes the result back, so it keeps the destination's layout by itself. The
+functional form gives a new tensor, and `where` takes its layout from its operands, the mask first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from fxpasses.editor import Editor
+from fxpasses.operators import argument, nodes_in, operator_of
+from fxpasses.rewrite import RewritePass, guard
+from fxpasses.values import is_mask, is_tensor, sizes, strides, value_of
+from fxpasses.verdict import YES, Verdict, no
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class MaskedWrite:
+    """The operands of one write through a mask.
+
+    Attributes:
+        destination: the tensor that is written.
+        indices: its indices; a write through one mask has exactly one.
+        values: the tensor that is written there.
+    """
+
+    destination: Node
+    indices: list[Any]
+    values: Node
+
+    @property
+    def mask(self) -> Node:
+        mask: Node = self.indices[0]
+        return mask
+
+
+@dataclass(frozen=True)
+class MaskedWritePass(RewritePass):
+    """Guards and replacement for writes through one boolean mask."""
+
+    targets = (aten.index_put.default, aten.index_put_.default)
+
+    def match(self, node: Node, editor: Editor) -> MaskedWrite | None:
+        indices, values = list(argument(node, "indices")), argument(node, "values")
+        if not any(is_mask(index) for index in indices) or not is_tensor(values):
+            return None
+        return MaskedWrite(argument(node, "self"), indices, values)
+
+    @guard
+    def accumulate(self, node: Node, match: MaskedWrite, editor: Editor) -> Verdict:
+        return no("it adds to the destination") if argument(node, "accumulate") else YES
+
+    @guard
+    def single_mask(self, node: Node, match: MaskedWrite, editor: Editor) -> Verdict:
+        return masks_all_of(match.indices, match.destination)
+
+
+def masks_all_of(indices: list[Any], indexed: Node) -> Verdict:
+    """Whether `indices` are one boolean mask over the first dims of `indexed`."""
+    if len(indices) != 1 or not is_mask(indices[0]):
+        return no(f"{indexed} is indexed by {len(nodes_in(indices))} tensors, not by one boolean mask alone")
+    mask = sizes(value_of(indices[0]))
+    if mask != sizes(value_of(indexed))[: len(mask)]:
+        return no(f"the mask has shape {list(mask)}, which are not the first sizes of {indexed}")
+    return YES
+
+
+def same_layout(node: Node, match: MaskedWrite, source: Node, editor: Editor) -> Verdict:
+    """Whether `where` would lay its result out like the write that it replaces."""
+    if operator_of(node) is aten.index_put_.default:
+        return YES
+    mask, destination = value_of(match.mask), value_of(match.destination)
+    mask = mask.reshape(*mask.shape, *[1] * (destination.dim() - mask.dim()))
+    found = editor.evaluate(aten.where.self, mask, source, match.destination)
+    if strides(found) == strides(value_of(node)):
+        return YES
+    return no(f"where would have strides {tuple(found.stride())}, {node} has {tuple(value_of(node).stride())}")
+
+
+def write_where(node: Node, match: MaskedWrite, source: Node, editor: Editor) -> str:
+    """Replace the write by `where`, and say so."""
+    destination, mask = match.destination, match.mask
+    with editor.at(node, node, match.values):
+        condition = mask
+        for _ in range(value_of(destination).dim() - value_of(mask).dim()):
+            condition = editor.call(aten.unsqueeze.default, condition, -1)
+        new = editor.call(aten.where.self, condition, source, destination)
+        if operator_of(node) is aten.index_put_.default:
+            new = editor.call(aten.copy_.default, destination, new)
+    editor.replace(node, new, effects_kept=True)
+    return f"{destination}[{mask}] from {source} became {new}"

@@ -1,0 +1,44 @@
+"""Checks on tensor values, taken out before a program is compiled for a device.
+
+`torch.distributions` checks its arguments; such a check exports as `aten._assert_async`. Compiled
+into a kernel it can only end the process, it fires on the made-up data that a compiler tunes
+with, and it keeps the math alive that feeds it. Checks on sizes (`_assert_scalar`) run on the
+host and stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch.fx import Node
+
+from fxpasses.editor import Editor
+from fxpasses.operators import argument, operator_of
+from fxpasses.registry import Pass, register_pass
+
+aten = torch.ops.aten
+
+
+@register_pass("remove-async-asserts")
+@dataclass(frozen=True)
+class RemoveAsyncAsserts(Pass):
+    """Remove `aten._assert_async` in every form, with the math that fed only it."""
+
+    targets = (
+        aten._assert_async.default,
+        aten._assert_async.msg,
+        aten._functional_assert_async.msg,
+    )
+
+    def run(self, editor: Editor) -> None:
+        for node in editor.find(*self.targets):
+            _remove(node, editor)
+
+
+def _remove(node: Node, editor: Editor) -> None:
+    if operator_of(node) is aten._functional_assert_async.msg:
+        editor.replace(node, argument(node, "dep_token"))
+    editor.erase(node)
+    message = node.args[1] if len(node.args) > 1 else ""
+    editor.passed(node, f"removed the check {message!r}" if message else "removed the check")

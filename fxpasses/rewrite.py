@@ -1,0 +1,105 @@
+"""A rewrite is data: what it looks for, named guards, what it puts there.
+
+    @register_pass("acme.square")
+    @dataclass(frozen=True)
+    class Square(RewritePass):
+        \"\"\"Write x ** 2 as x * x.\"\"\"
+
+        targets = (aten.pow.Tensor_Scalar,)
+
+        def match(self, node, editor):
+            return node.args[0]
+
+        @guard
+        def exponent(self, node, base, editor):
+            return YES if node.args[1] == 2 else no(f"the exponent is {node.args[1]}")
+
+        def rewrite(self, node, base, editor):
+            with editor.at(node):
+                editor.replace(node, editor.call(aten.mul.Tensor, base, base))
+            return "x ** 2 became x * x"
+
+A node with one of the targets is tried; `match` answers what the rewrite needs, or None for "not
+this kind at all". Then each guard answers yes or a reason, in the order they are written. The
+first refusal becomes a Missed remark that carries the guard's name and reason; a test can switch
+a guard off by that name and see what breaks.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from torch.fx import Node
+
+from fxpasses.editor import Editor
+from fxpasses.errors import InvalidPass
+from fxpasses.registry import Pass
+from fxpasses.verdict import Verdict
+
+G = TypeVar("G", bound=Callable[..., Verdict])
+
+
+def guard(method: G) -> G:
+    """Mark a method of a `RewritePass` as a guard; its name is the guard's name.
+
+    It is called as `guard(node, match, editor)` and returns `YES` or `no(reason)`.
+    """
+    method.__fx_guard__ = True  # type: ignore[attr-defined]  # functions take attributes
+    return method
+
+
+@dataclass(frozen=True)
+class RewritePass(Pass):
+    """A pass that tries one rewrite on every node that calls one of `targets`."""
+
+    skipped: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def guards(cls) -> list[str]:
+        """The names of the guards, base classes first, in the order they are written."""
+        names = (name for base in reversed(cls.__mro__) for name, value in vars(base).items() if _is_guard(value))
+        return list(dict.fromkeys(names))
+
+    def match(self, node: Node, editor: Editor) -> Any:
+        """What the rewrite needs to know about `node`, or None when it is of another kind."""
+        raise InvalidPass(f"{type(self).__name__} does not define match(node, editor)")
+
+    def rewrite(self, node: Node, match: Any, editor: Editor) -> str:
+        """Make the change through `editor` and say in one clause what was done."""
+        raise InvalidPass(f"{type(self).__name__} does not define rewrite(node, match, editor)")
+
+    def run(self, editor: Editor) -> None:
+        for node in editor.find(*self.targets):
+            if not node._erased and (match := self.match(node, editor)) is not None:
+                self._try(node, match, editor)
+
+    def without(self, *guards: str) -> RewritePass:
+        """This pass with some guards switched off: unsound, and what a test of a guard needs.
+
+        Raises:
+            InvalidPass: it has no such guard.
+        """
+        for name in guards:
+            if name not in self.guards():
+                raise InvalidPass(f"{self.name} has no guard {name!r}; it has: {', '.join(self.guards())}")
+        weakened = copy.copy(self)
+        object.__setattr__(weakened, "skipped", self.skipped | set(guards))
+        return weakened
+
+    def _try(self, node: Node, match: Any, editor: Editor) -> None:
+        for name in self.guards():
+            if name not in self.skipped:
+                verdict = getattr(self, name)(node, match, editor)
+                if not isinstance(verdict, Verdict):
+                    raise InvalidPass(f"guard {self.name}.{name} returned {verdict!r}: return YES or no(reason)")
+                if not verdict:
+                    editor.missed(node, name, verdict.reason)
+                    return
+        editor.passed(node, self.rewrite(node, match, editor))
+
+
+def _is_guard(value: Any) -> bool:
+    return getattr(value, "__fx_guard__", False)

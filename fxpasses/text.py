@@ -1,0 +1,139 @@
+"""The text form of a pipeline.
+
+    pipeline = step ("," step)*
+    step     = ["+" | "-"] name ["{" option ("," option)* "}"]
+    option   = key "=" value
+    value    = word | string | "[" [value ("," value)*] "]"
+
+    replace-masked-copy-with-where{dynamic=true},remove-async-asserts
+
+Words stay words here; what type a value has is the option's own affair (`fxpasses.options`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from fxpasses.errors import InvalidPipeline
+
+_TOKEN = re.compile(r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<word>[^\s,={}\[\]"]+)|(?P<mark>[,={}\[\]]))')
+_NAME = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
+
+
+class Quoted(str):
+    """A value written in double quotes: always a string, never a number or a flag."""
+
+
+Value = str | list["Value"]
+
+
+@dataclass
+class Step:
+    """One step as written: sign is "", "+" or "-"."""
+
+    name: str
+    sign: str = ""
+    options: dict[str, Value] = field(default_factory=dict)
+
+
+def is_name(text: str) -> bool:
+    """Whether `text` can name a pass: lower case words joined by dashes, dots or underscores."""
+    return _NAME.fullmatch(text) is not None
+
+
+def parse(text: str) -> list[Step]:
+    """The steps of a pipeline's text; none for empty text.
+
+    Raises:
+        InvalidPipeline: with the column at which the text stops making sense.
+    """
+    return _Parser(text).pipeline()
+
+
+def quote(text: str) -> str:
+    """`text` as a string that `parse` reads back."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def pipeline(self) -> list[Step]:
+        steps: list[Step] = []
+        while self.peek() is not None:
+            if steps:
+                self.expect(",")
+            steps.append(self.step())
+        return steps
+
+    def step(self) -> Step:
+        word = self.word("a pass name")
+        sign = word[0] if word[0] in "+-" else ""
+        name = word[len(sign) :]
+        if not is_name(name):
+            self.fail(f"{name!r} is not a pass name")
+        return Step(name, sign, self.options() if self.accept("{") else {})
+
+    def options(self) -> dict[str, Value]:
+        options: dict[str, Value] = {}
+        while not self.accept("}"):
+            if options:
+                self.expect(",")
+            key = self.word("an option")
+            if key in options:
+                self.fail(f"option {key!r} is given twice")
+            self.expect("=")
+            options[key] = self.value()
+        return options
+
+    def value(self) -> Value:
+        if not self.accept("["):
+            return self.word("a value", strings=True)
+        items: list[Value] = []
+        while not self.accept("]"):
+            if items:
+                self.expect(",")
+            items.append(self.value())
+        return items
+
+    def word(self, wanted: str, strings: bool = False) -> str:
+        token = self.peek()
+        if token is not None and token["word"]:
+            self.at = token.end()
+            return token["word"]
+        if token is not None and token["string"] and strings:
+            return self.string(token)
+        self.fail(f"expected {wanted}")
+
+    def string(self, token: re.Match[str]) -> Quoted:
+        try:
+            text = json.loads(token["string"], strict=False)
+        except ValueError as error:
+            self.fail(f"bad escape in a string ({error})")
+        self.at = token.end()
+        return Quoted(text)
+
+    def accept(self, mark: str) -> bool:
+        token = self.peek()
+        if token is None or token["mark"] != mark:
+            return False
+        self.at = token.end()
+        return True
+
+    def expect(self, mark: str) -> None:
+        if not self.accept(mark):
+            self.fail(f"expected {mark!r}")
+
+    def peek(self) -> re.Match[str] | None:
+        token = _TOKEN.match(self.text, self.at)
+        if token is None and self.text[self.at :].strip():
+            self.fail("a string has no end")
+        return token
+
+    def fail(self, problem: str) -> NoReturn:
+        raise InvalidPipeline(f"{problem} at column {self.at + 1} of pipeline {self.text!r}")

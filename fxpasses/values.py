@@ -1,0 +1,52 @@
+"""The metadata of a value, as something that can be compared.
+
+A node records the value it produces as a fake tensor in `meta["val"]`. `signature_of` turns it
+into a plain tuple: dtype, device, layout, sizes and strides. Symbolic sizes become sympy
+expressions, so that comparing two signatures never adds a guard to the program.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from fxpasses._torch import expression
+
+
+def value_of(node: Any) -> Any:
+    """The fake value that `node` records, or None; a constant stands for itself."""
+    return node.meta.get("val") if isinstance(node, Node) else node
+
+
+def is_tensor(node: Any) -> bool:
+    """Whether `node` is a node that records one tensor."""
+    return isinstance(node, Node) and isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def is_mask(node: Any) -> bool:
+    """Whether `node` records a boolean tensor."""
+    return is_tensor(node) and node.meta["val"].dtype is torch.bool
+
+
+def sizes(value: torch.Tensor) -> tuple[Any, ...]:
+    """The sizes of a tensor, symbolic ones as sympy expressions."""
+    return tuple(expression(size) for size in value.shape)
+
+
+def strides(value: torch.Tensor) -> tuple[Any, ...]:
+    """The strides that can be observed: those of dims that hold more than one element."""
+    pairs = zip(value.shape, value.stride(), strict=True)
+    return tuple(0 if isinstance(size, int) and size == 1 else expression(stride) for size, stride in pairs)
+
+
+def signature_of(value: Any) -> Any:
+    """A hashable summary of a recorded value; equal exactly when the metadata is."""
+    if isinstance(value, torch.Tensor):
+        dense = value.layout is torch.strided
+        layout = strides(value) if dense else value.layout
+        return (value.dtype, value.device, sizes(value), layout)
+    if isinstance(value, list | tuple):
+        return tuple(signature_of(item) for item in value)
+    return (type(value), expression(value))

@@ -1,0 +1,163 @@
+"""Checks after a pass, by level.
+
+* `off`: none;
+* `structure`: the graph is well formed and the signature names what the graph has;
+* `metadata`: what a pass touched records the value it really has, which neither `graph.lint()`
+  nor `ExportedProgram.validate()` looks at;
+* `numeric`: outputs and written buffers equal those of the program before the run, bit for bit,
+  over several calls.
+
+Each level includes the ones before it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Graph, Node
+from torch.fx.node import map_arg
+from torch.utils._pytree import tree_flatten, tree_map_only
+
+from fxpasses._torch import evaluating, fake_mode_of, without_symbols
+from fxpasses.errors import InvalidOption, VerificationFailed
+from fxpasses.operators import is_higher_order, operator_of
+from fxpasses.program import Program
+from fxpasses.regions import Region, placeholders
+from fxpasses.values import signature_of, value_of
+
+LEVELS = ("off", "structure", "metadata", "numeric")
+CALLS = 3
+
+Snapshot = dict[Node, tuple[Any, ...]]
+
+
+def check_level(level: str) -> int:
+    """The rank of a level: 0 for off to 3 for numeric.
+
+    Raises:
+        InvalidOption: no such level.
+    """
+    if level not in LEVELS:
+        raise InvalidOption(f"verify={level!r}: expected one of {', '.join(LEVELS)}")
+    return LEVELS.index(level)
+
+
+def snapshot(graph: Graph) -> Snapshot:
+    """What each node calls, on what, and the value it records; compared by identity later."""
+    return {node: (node.target, node.args, node.kwargs, node.meta.get("val")) for node in graph.nodes}
+
+
+def touched(graph: Graph, before: Snapshot) -> list[Node]:
+    """The nodes that are new, call something else, or read what now records another value."""
+    changed = {node for node in graph.nodes if _differs(node, before)}
+    return [node for node in graph.nodes if node in changed or not changed.isdisjoint(node.all_input_nodes)]
+
+
+def _differs(node: Node, before: Snapshot) -> bool:
+    old = before.get(node)
+    if old is None:
+        return True
+    target, args, kwargs, value = old
+    return not (
+        node.target is target and node.args == args and node.kwargs == kwargs and node.meta.get("val") is value
+    )
+
+
+def check_structure(program: Program, region: Region, pass_name: str) -> None:
+    """Refuse a graph that torch would refuse, and a signature that names what is not there."""
+    try:
+        region.graph.lint()
+    except RuntimeError as error:
+        raise VerificationFailed(pass_name, region.path, "", str(error).splitlines()[0]) from error
+    if isinstance(program, ExportedProgram) and not region.path:
+        _check_signature(program, pass_name)
+
+
+def _check_signature(program: ExportedProgram, pass_name: str) -> None:
+    signature = program.graph_signature
+    inputs = [node.name for node in placeholders(program.graph)]
+    declared = [spec.arg.name for spec in signature.input_specs]
+    if inputs != declared:
+        raise VerificationFailed(pass_name, "", "", f"the graph takes {inputs}, the signature says {declared}")
+    results = program.graph.output_node().args[0]
+    if len(results) != len(signature.output_specs):
+        found, wanted = len(results), len(signature.output_specs)
+        raise VerificationFailed(pass_name, "", "output", f"the graph returns {found} values, the signature {wanted}")
+
+
+def check_metadata(region: Region, nodes: Sequence[Node], pass_name: str) -> None:
+    """Refuse a node of `nodes` whose recorded value differs from what its operator computes."""
+    mode = fake_mode_of([value_of(node) for node in region.graph.nodes])
+    if mode is None:
+        return
+    with evaluating(mode):
+        for node in nodes:
+            problem = _stale(node)
+            if problem:
+                raise VerificationFailed(pass_name, region.path, node.name, problem)
+
+
+def _stale(node: Node) -> str:
+    """What is wrong with the recorded value of `node`; "" when nothing is."""
+    if node.op != "call_function" or is_higher_order(node):
+        return ""
+    values = [value_of(operand) for operand in node.all_input_nodes]
+    if any(value is None for value in values):
+        return ""
+    args, kwargs = map_arg((node.args, node.kwargs), value_of)
+    try:
+        computed = node.target(*args, **kwargs)  # type: ignore[operator]  # a call_function's target
+    except Exception as error:  # whatever an operator raises, the node cannot run
+        return f"{operator_of(node)} fails on its operands: {str(error).splitlines()[0]}"
+    found, recorded = (without_symbols(signature_of(value)) for value in (computed, value_of(node)))
+    return "" if found == recorded else f"records {recorded}, computes {found}"
+
+
+def check_numeric(reference: Program, program: Program, inputs: Sequence[Any], pass_name: str) -> None:
+    """Run both programs on copies of `inputs`, several calls, and compare every bit."""
+    expected, actual = _runs(reference, inputs), _runs(program, inputs)
+    for call, (wanted, got) in enumerate(zip(expected, actual, strict=True)):
+        for name, left in wanted.items():
+            if not same_bits(left, got[name]):
+                raise VerificationFailed(pass_name, "", name, f"call {call} differs{_by(left, got[name])}")
+
+
+def _runs(program: Program, inputs: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """What each call returns and leaves behind in buffers and inputs, by name."""
+    module = program.module() if isinstance(program, ExportedProgram) else program
+    module = copy.deepcopy(module)
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())), torch.no_grad():
+        torch.manual_seed(0)
+        for _ in range(CALLS):
+            given = tree_map_only(torch.Tensor, torch.clone, tuple(inputs))
+            outputs = tree_flatten(module(*given))[0]
+            left = {f"output {i}": value for i, value in enumerate(outputs)}
+            left |= {f"input {i}": value for i, value in enumerate(tree_flatten(given)[0])}
+            left |= {f"buffer {name}": value.clone() for name, value in module.named_buffers()}
+            yield left
+
+
+def same_bits(left: Any, right: Any) -> bool:
+    """Whether two values are equal in dtype, layout and every bit; any NaN equals any NaN."""
+    if not isinstance(left, torch.Tensor) or not isinstance(right, torch.Tensor):
+        return bool(type(left) is type(right) and (left == right or left != left))
+    if signature_of(left) != signature_of(right):
+        return False
+    if left.is_complex():
+        return same_bits(torch.view_as_real(left), torch.view_as_real(right))
+    equal = left == right
+    if left.is_floating_point():
+        equal &= left.signbit() == right.signbit()
+        equal |= left.isnan() & right.isnan()
+    return bool(equal.all())
+
+
+def _by(left: Any, right: Any) -> str:
+    if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor) and left.shape == right.shape:
+        worst = (left.to(torch.float64) - right.to(torch.float64)).abs().max()
+        return f" by {worst.item():g}"
+    return f": {left} against {right}"
