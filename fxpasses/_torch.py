@@ -38,7 +38,9 @@ def evaluating(mode: FakeTensorMode) -> Iterator[None]:
 
 def expression(size: Any) -> Any:
     """A hashable stand-in for a size: the int itself, or the sympy expression of a SymInt."""
-    return size.node.expr if isinstance(size, torch.SymInt | torch.SymBool | torch.SymFloat) else size
+    return (
+        size.node.expr if isinstance(size, torch.SymInt | torch.SymBool | torch.SymFloat) else size
+    )
 
 
 def always(condition: Any) -> bool:
@@ -46,6 +48,11 @@ def always(condition: Any) -> bool:
     from torch.fx.experimental.symbolic_shapes import statically_known_true
 
     return bool(statically_known_true(condition))
+
+
+def is_erased(node: torch.fx.Node) -> bool:
+    """Whether `node` was taken out of its graph."""
+    return bool(node._erased)  # noqa: SLF001  # this file is where that is allowed
 
 
 def creates(node: torch.fx.Node, pass_name: str, origins: tuple[torch.fx.Node, ...]) -> None:

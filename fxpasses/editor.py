@@ -45,7 +45,9 @@ class Editor:
         remarks: what the pass did and left alone, in order.
     """
 
-    def __init__(self, program: Program, region: Region, pass_name: str, listener: Listener) -> None:
+    def __init__(
+        self, program: Program, region: Region, pass_name: str, listener: Listener
+    ) -> None:
         self.program = program
         self.region = region
         self.changed = False
@@ -101,7 +103,9 @@ class Editor:
         replaces it has the same effect.
         """
         readers = [reader for reader in old.users if reader is not new]
-        old.replace_all_uses_with(new, delete_user_cb=lambda user: user is not new, propagate_meta=False)
+        old.replace_all_uses_with(
+            new, delete_user_cb=lambda user: user is not new, propagate_meta=False
+        )
         self.changed = True
         if signature_of(value_of(old)) != signature_of(value_of(new)):
             self.refresh(readers)
@@ -129,7 +133,12 @@ class Editor:
         pending = [node]
         while pending:
             dead = pending.pop()
-            if dead.users or dead._erased or dead.op in ("placeholder", "output") or not effects(dead).pure:
+            if (
+                dead.users
+                or _torch.is_erased(dead)
+                or dead.op in ("placeholder", "output")
+                or not effects(dead).pure
+            ):
                 continue
             pending.extend(dead.all_input_nodes)
             self.region.graph.erase_node(dead)
@@ -150,7 +159,7 @@ class Editor:
             if is_higher_order(node):
                 raise RewriteRefused(f"the change would alter what {node} gives to its graphs")
             before = signature_of(value_of(node))
-            node.meta["val"] = self.evaluate(node.target, *node.args, **node.kwargs)
+            node.meta["val"] = self.evaluate(operator_of(node), *node.args, **node.kwargs)
             if signature_of(node.meta["val"]) != before:
                 pending.extend(node.users)
 
@@ -169,13 +178,17 @@ class Editor:
     def passed(self, node: Node, what: str) -> None:
         """Report a rewrite of `node`: `what` completes "rewrote NODE: ..."."""
         self.rewrites += 1
-        remark = Remark("passed", self._pass_name, self.region.path, node.name, "", what, source_of(node))
+        remark = Remark(
+            "passed", self._pass_name, self.region.path, node.name, "", what, source_of(node)
+        )
         self.remarks.append(remark)
         self._listener.rewrite(remark)
 
     def missed(self, node: Node, guard: str, reason: str) -> None:
         """Report that `node` stays: `reason` completes "kept NODE: guard GUARD: ..."."""
-        remark = Remark("missed", self._pass_name, self.region.path, node.name, guard, reason, source_of(node))
+        remark = Remark(
+            "missed", self._pass_name, self.region.path, node.name, guard, reason, source_of(node)
+        )
         self.remarks.append(remark)
         self._listener.missed(remark)
 
@@ -192,4 +205,3 @@ class Editor:
     def _fake_mode(self) -> Any:
         """The mode of the region, for operators whose operands are all constants."""
         return _torch.fake_mode_of([value_of(node) for node in self.region.graph.nodes])
-

@@ -17,19 +17,31 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path with the suffix of `path`, which becomes `path` at the end.
+    """Yield a temporary path with the name of `path`, which becomes `path` at the end.
 
     Raises:
-        OSError: the directory is missing or cannot be written.
+        OSError: the directory is missing or cannot be written; it names `path`.
     """
     path = Path(path)
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as directory:
+    with _blaming(path):
+        holder = tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent)
+    with holder as directory:
         temporary = Path(directory) / path.name
         yield temporary
-        temporary.replace(path)
+        with _blaming(path):
+            temporary.replace(path)
 
 
 def write_text(path: str | Path, text: str) -> None:
     """Write `text` to `path`, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _blaming(path: Path) -> Iterator[None]:
+    """Name `path`, which the caller knows, in an error about a temporary file."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error

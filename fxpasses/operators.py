@@ -71,4 +71,8 @@ def describe(node: Node) -> str:
     if node.op != "call_function":
         return node.op
     operator = operator_of(node)
-    return str(operator) if isinstance(operator, OpOverload) else getattr(operator, "__name__", str(operator))
+    return (
+        str(operator)
+        if isinstance(operator, OpOverload)
+        else getattr(operator, "__name__", str(operator))
+    )

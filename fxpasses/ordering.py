@@ -10,7 +10,9 @@ it was listed. A pass may be listed more than once:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import networkx as nx
 
@@ -18,6 +20,9 @@ from fxpasses.errors import ConflictingPasses, MissingRequirement, OrderingCycle
 from fxpasses.registry import Pass
 
 Constraint = tuple[int, int, str]
+
+if TYPE_CHECKING:
+    Ordering = nx.DiGraph[int]
 
 
 def order(passes: Sequence[Pass], canonical: Callable[[str], str]) -> list[Pass]:
@@ -30,7 +35,7 @@ def order(passes: Sequence[Pass], canonical: Callable[[str], str]) -> list[Pass]
     Raises:
         MissingRequirement, ConflictingPasses, OrderingCycle.
     """
-    graph = nx.DiGraph()
+    graph: Ordering = nx.DiGraph()
     graph.add_nodes_from(range(len(passes)))
     for earlier, later, declared in _constraints(passes, canonical):
         graph.add_edge(earlier, later, declared=declared)
@@ -51,7 +56,7 @@ def _constraints(passes: Sequence[Pass], canonical: Callable[[str], str]) -> Ite
 
 
 def _in_listed_order(name: str, places: list[int]) -> Iterator[Constraint]:
-    for earlier, later in zip(places, places[1:], strict=False):
+    for earlier, later in itertools.pairwise(places):
         yield earlier, later, f"{name} is listed again"
 
 
@@ -64,7 +69,9 @@ def _declared_by(
             raise ConflictingPasses(f"{name} conflicts with {other}; drop one of them")
     for other in map(canonical, pass_.requires):
         if other not in places:
-            raise MissingRequirement(f"{name} requires {other}, which the pipeline does not hold; add it")
+            raise MissingRequirement(
+                f"{name} requires {other}, which the pipeline does not hold; add it"
+            )
         yield places[other][0], mine[0], f"{name} requires {other}"
     for other in map(canonical, pass_.before):
         if other in places:
@@ -74,7 +81,10 @@ def _declared_by(
             yield places[other][-1], mine[-1], f"{name} declares after={other}"
 
 
-def _explain(graph: nx.DiGraph, passes: Sequence[Pass]) -> str:
-    edges = [(passes[a].name, passes[b].name, graph.edges[a, b]["declared"]) for a, b in nx.find_cycle(graph)]
+def _explain(graph: Ordering, passes: Sequence[Pass]) -> str:
+    edges = [
+        (passes[a].name, passes[b].name, graph.edges[a, b]["declared"])
+        for a, b in nx.find_cycle(graph)
+    ]
     path = " -> ".join([edges[0][0], *(later for _, later, _ in edges)])
     return f"no order satisfies {path}: " + "; ".join(declared for _, _, declared in edges)

@@ -2,7 +2,8 @@
 
     pipeline = Pipeline.parse("default,-remove-async-asserts")
     result = pipeline.run(program)
-    print(pipeline, result.changed, *result.remarks, sep="\\n")
+    for remark in result.remarks:
+        print(remark)
 
 A named pipeline expands where it stands; `-name` takes a pass out again; `+name` is `name`. The
 program that is handed in stays as it was: a run works on a fork, made when the first pass finds
@@ -78,7 +79,9 @@ class Pipeline:
     """
 
     def __init__(self, passes: Sequence[Pass], known: Registry = registry) -> None:
-        self.passes = tuple(order(passes, lambda name: known.get(name, "an ordering constraint").name))
+        self.passes = tuple(
+            order(passes, lambda name: known.get(name, "an ordering constraint").name)
+        )
 
     @classmethod
     def parse(cls, source: str, known: Registry = registry) -> Pipeline:
@@ -159,13 +162,17 @@ def _remove(step: text.Step, passes: list[Pass], known: Registry) -> list[Pass]:
 
 def _refuse_options(step: text.Step) -> None:
     if step.options:
-        raise InvalidPipeline(f"{step.sign}{step.name} takes no options: give them to the pass that has them")
+        raise InvalidPipeline(
+            f"{step.sign}{step.name} takes no options: give them to the pass that has them"
+        )
 
 
 class _Run:
     """One run: the fork that is worked on, and what happened to it so far."""
 
-    def __init__(self, program: Program, level: str, inputs: Sequence[Any] | None, listener: Listener) -> None:
+    def __init__(
+        self, program: Program, level: str, inputs: Sequence[Any] | None, listener: Listener
+    ) -> None:
         self.original = program
         self.level = verify.check_level(level)
         self.listener = listener
@@ -189,7 +196,9 @@ class _Run:
         for region in regions(module_of(self.result.program)):
             if pass_.targets and self._operators(region).isdisjoint(pass_.targets):
                 size = len(region.graph.nodes)
-                self.result.reports.append(PassReport(pass_.name, region.path, False, 0, 0.0, size, size))
+                self.result.reports.append(
+                    PassReport(pass_.name, region.path, False, 0, 0.0, size, size)
+                )
             else:
                 self._work(pass_, self._forked(region))
 
@@ -202,7 +211,9 @@ class _Run:
         """`region` in the program that is worked on, which is forked before the first change."""
         if self.result.program is self.original:
             self.result.program = fork(self.original)
-        return next(mine for mine in regions(module_of(self.result.program)) if mine.path == region.path)
+        return next(
+            mine for mine in regions(module_of(self.result.program)) if mine.path == region.path
+        )
 
     def _work(self, pass_: Pass, region: Region) -> None:
         self.listener.before(pass_, region)
@@ -216,7 +227,13 @@ class _Run:
         if self.level:
             self._check(pass_.name, editor, before)
         report = PassReport(
-            pass_.name, region.path, editor.changed, editor.rewrites, seconds, size, len(region.graph.nodes)
+            pass_.name,
+            region.path,
+            editor.changed,
+            editor.rewrites,
+            seconds,
+            size,
+            len(region.graph.nodes),
         )
         self.result.reports.append(report)
         self.result.remarks += editor.remarks
@@ -234,7 +251,9 @@ class _Run:
         touched = verify.touched(region.graph, before)
         if not editor.changed and (touched or len(before) != len(region.graph.nodes)):
             node = touched[0].name if touched else ""
-            raise VerificationFailed(name, region.path, node, "the graph changed behind the editor's back")
+            raise VerificationFailed(
+                name, region.path, node, "the graph changed behind the editor's back"
+            )
         if not editor.changed:
             return
         verify.check_structure(self.result.program, region, name)
@@ -246,8 +265,11 @@ class _Run:
     def _inputs_for_numeric(self, inputs: Sequence[Any] | None) -> Sequence[Any]:
         if self.level < verify.check_level("numeric") or inputs is not None:
             return inputs or ()
-        example = self.original.example_inputs if isinstance(self.original, ExportedProgram) else None
+        example = (
+            self.original.example_inputs if isinstance(self.original, ExportedProgram) else None
+        )
         if example is None:
-            raise InvalidOption('verify="numeric" needs inputs: the program holds no example inputs')
-        return example[0]
-
+            raise InvalidOption(
+                'verify="numeric" needs inputs: the program holds no example inputs'
+            )
+        return tuple(example[0])

@@ -27,7 +27,8 @@ def module_of(program: Program) -> GraphModule:
         InvalidProgram: `program` is of another type.
     """
     if isinstance(program, ExportedProgram):
-        return program.graph_module
+        module: GraphModule = program.graph_module
+        return module
     if isinstance(program, GraphModule):
         return program
     raise InvalidProgram(
@@ -73,7 +74,9 @@ def sync_signature(program: Program) -> None:
     signature = program.graph_signature
     for spec, node in zip(signature.input_specs, placeholders(program.graph), strict=True):
         _rename(spec.arg, node)
-    for spec, result in zip(signature.output_specs, program.graph.output_node().args[0], strict=True):
+    for spec, result in zip(
+        signature.output_specs, program.graph.output_node().args[0], strict=True
+    ):
         _rename(spec.arg, result)
 
 

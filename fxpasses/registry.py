@@ -92,7 +92,9 @@ class Registry:
         for name in (cls.name, *cls.aliases):
             held = self._passes.get(self._aliases.get(name, name))
             if held is not None and _definition(held) != _definition(cls):
-                raise DuplicatePass(f"pass {name!r} is defined twice: {_place(held)} and {_place(cls)}")
+                raise DuplicatePass(
+                    f"pass {name!r} is defined twice: {_place(held)} and {_place(cls)}"
+                )
             if name in self.pipelines:
                 raise DuplicatePass(f"{name!r} names a pipeline already ({_place(cls)})")
         self._passes[cls.name] = cls
@@ -134,7 +136,7 @@ class Registry:
         for entry in entry_points(group="fxpasses.passes"):
             try:
                 entry.load()
-            except Exception as error:  # a plugin may raise anything, and must not take us down
+            except Exception as error:  # noqa: BLE001  # a plugin that raises must not take us down
                 self.broken_plugins[entry.name] = f"{type(error).__name__}: {error}"
                 logger.warning("plugin %s (%s) is left out: %s", entry.name, entry.value, error)
 
@@ -183,7 +185,9 @@ def _check_shape(cls: Any, name: str) -> None:
     if not (isinstance(cls, type) and issubclass(cls, Pass)):
         raise InvalidPass(f"{name!r}: {cls!r} does not derive from fxpasses.Pass")
     if "__dataclass_fields__" not in vars(cls):
-        raise InvalidPass(f"{name!r}: put @dataclass(frozen=True) on {cls.__name__}, under @register_pass")
+        raise InvalidPass(
+            f"{name!r}: put @dataclass(frozen=True) on {cls.__name__}, under @register_pass"
+        )
     if not text.is_name(name):
         raise InvalidPass(f"{name!r} cannot name a pass: use lower-case words joined by dashes")
 

@@ -44,7 +44,9 @@ class Remark:
         guard = f"guard {self.guard}: " if self.guard else ""
         verb = "kept" if self.kind == "missed" else "rewrote"
         source = f" ({self.source})" if self.source else ""
-        return f"{self.kind} {self.pass_name}: {verb} {place}{self.node}: {guard}{self.reason}{source}"
+        return (
+            f"{self.kind} {self.pass_name}: {verb} {place}{self.node}: {guard}{self.reason}{source}"
+        )
 
     def to_dict(self) -> dict[str, str]:
         """The fields as a JSON object; every value is a string."""

@@ -34,6 +34,7 @@ from typing import Any, ClassVar, TypeVar
 
 from torch.fx import Node
 
+from fxpasses._torch import is_erased
 from fxpasses.editor import Editor
 from fxpasses.errors import InvalidPass
 from fxpasses.registry import Pass
@@ -60,7 +61,12 @@ class RewritePass(Pass):
     @classmethod
     def guards(cls) -> list[str]:
         """The names of the guards, base classes first, in the order they are written."""
-        names = (name for base in reversed(cls.__mro__) for name, value in vars(base).items() if _is_guard(value))
+        names = (
+            name
+            for base in reversed(cls.__mro__)
+            for name, value in vars(base).items()
+            if _is_guard(value)
+        )
         return list(dict.fromkeys(names))
 
     def match(self, node: Node, editor: Editor) -> Any:
@@ -73,7 +79,7 @@ class RewritePass(Pass):
 
     def run(self, editor: Editor) -> None:
         for node in editor.find(*self.targets):
-            if not node._erased and (match := self.match(node, editor)) is not None:
+            if not is_erased(node) and (match := self.match(node, editor)) is not None:
                 self._try(node, match, editor)
 
     def without(self, *guards: str) -> RewritePass:
@@ -84,7 +90,9 @@ class RewritePass(Pass):
         """
         for name in guards:
             if name not in self.guards():
-                raise InvalidPass(f"{self.name} has no guard {name!r}; it has: {', '.join(self.guards())}")
+                raise InvalidPass(
+                    f"{self.name} has no guard {name!r}; it has: {', '.join(self.guards())}"
+                )
         weakened = copy.copy(self)
         object.__setattr__(weakened, "skipped", self.skipped | set(guards))
         return weakened
@@ -94,7 +102,9 @@ class RewritePass(Pass):
             if name not in self.skipped:
                 verdict = getattr(self, name)(node, match, editor)
                 if not isinstance(verdict, Verdict):
-                    raise InvalidPass(f"guard {self.name}.{name} returned {verdict!r}: return YES or no(reason)")
+                    raise InvalidPass(
+                        f"guard {self.name}.{name} returned {verdict!r}: return YES or no(reason)"
+                    )
                 if not verdict:
                     editor.missed(node, name, verdict.reason)
                     return

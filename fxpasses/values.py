@@ -37,8 +37,8 @@ def sizes(value: torch.Tensor) -> tuple[Any, ...]:
 
 def strides(value: torch.Tensor) -> tuple[Any, ...]:
     """The strides that can be observed: those of dims that hold more than one element."""
-    pairs = zip(value.shape, value.stride(), strict=True)
-    return tuple(0 if isinstance(size, int) and size == 1 else expression(stride) for size, stride in pairs)
+    pairs = zip(sizes(value), value.stride(), strict=True)
+    return tuple(0 if size == 1 else expression(stride) for size, stride in pairs)
 
 
 def signature_of(value: Any) -> Any:

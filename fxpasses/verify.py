@@ -48,13 +48,19 @@ def check_level(level: str) -> int:
 
 def snapshot(graph: Graph) -> Snapshot:
     """What each node calls, on what, and the value it records; compared by identity later."""
-    return {node: (node.target, node.args, node.kwargs, node.meta.get("val")) for node in graph.nodes}
+    return {
+        node: (node.target, node.args, node.kwargs, node.meta.get("val")) for node in graph.nodes
+    }
 
 
 def touched(graph: Graph, before: Snapshot) -> list[Node]:
     """The nodes that are new, call something else, or read what now records another value."""
     changed = {node for node in graph.nodes if _differs(node, before)}
-    return [node for node in graph.nodes if node in changed or not changed.isdisjoint(node.all_input_nodes)]
+    return [
+        node
+        for node in graph.nodes
+        if node in changed or not changed.isdisjoint(node.all_input_nodes)
+    ]
 
 
 def _differs(node: Node, before: Snapshot) -> bool:
@@ -63,7 +69,10 @@ def _differs(node: Node, before: Snapshot) -> bool:
         return True
     target, args, kwargs, value = old
     return not (
-        node.target is target and node.args == args and node.kwargs == kwargs and node.meta.get("val") is value
+        node.target is target
+        and node.args == args
+        and node.kwargs == kwargs
+        and node.meta.get("val") is value
     )
 
 
@@ -82,11 +91,15 @@ def _check_signature(program: ExportedProgram, pass_name: str) -> None:
     inputs = [node.name for node in placeholders(program.graph)]
     declared = [spec.arg.name for spec in signature.input_specs]
     if inputs != declared:
-        raise VerificationFailed(pass_name, "", "", f"the graph takes {inputs}, the signature says {declared}")
+        raise VerificationFailed(
+            pass_name, "", "", f"the graph takes {inputs}, the signature says {declared}"
+        )
     results = program.graph.output_node().args[0]
     if len(results) != len(signature.output_specs):
         found, wanted = len(results), len(signature.output_specs)
-        raise VerificationFailed(pass_name, "", "output", f"the graph returns {found} values, the signature {wanted}")
+        raise VerificationFailed(
+            pass_name, "", "output", f"the graph returns {found} values, the signature {wanted}"
+        )
 
 
 def check_metadata(region: Region, nodes: Sequence[Node], pass_name: str) -> None:
@@ -111,19 +124,23 @@ def _stale(node: Node) -> str:
     args, kwargs = map_arg((node.args, node.kwargs), value_of)
     try:
         computed = node.target(*args, **kwargs)  # type: ignore[operator]  # a call_function's target
-    except Exception as error:  # whatever an operator raises, the node cannot run
+    except Exception as error:  # noqa: BLE001  # whatever an operator raises, it cannot run
         return f"{operator_of(node)} fails on its operands: {str(error).splitlines()[0]}"
     found, recorded = (without_symbols(signature_of(value)) for value in (computed, value_of(node)))
     return "" if found == recorded else f"records {recorded}, computes {found}"
 
 
-def check_numeric(reference: Program, program: Program, inputs: Sequence[Any], pass_name: str) -> None:
+def check_numeric(
+    reference: Program, program: Program, inputs: Sequence[Any], pass_name: str
+) -> None:
     """Run both programs on copies of `inputs`, several calls, and compare every bit."""
     expected, actual = _runs(reference, inputs), _runs(program, inputs)
     for call, (wanted, got) in enumerate(zip(expected, actual, strict=True)):
         for name, left in wanted.items():
             if not same_bits(left, got[name]):
-                raise VerificationFailed(pass_name, "", name, f"call {call} differs{_by(left, got[name])}")
+                raise VerificationFailed(
+                    pass_name, "", name, f"call {call} differs{_by(left, got[name])}"
+                )
 
 
 def _runs(program: Program, inputs: Sequence[Any]) -> Iterator[dict[str, Any]]:
@@ -157,7 +174,11 @@ def same_bits(left: Any, right: Any) -> bool:
 
 
 def _by(left: Any, right: Any) -> str:
-    if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor) and left.shape == right.shape:
+    if (
+        isinstance(left, torch.Tensor)
+        and isinstance(right, torch.Tensor)
+        and left.shape == right.shape
+    ):
         worst = (left.to(torch.float64) - right.to(torch.float64)).abs().max()
         return f" by {worst.item():g}"
     return f": {left} against {right}"

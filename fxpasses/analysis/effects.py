@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache, reduce
+from functools import cache, reduce
 from typing import Any
 
 import torch
@@ -70,7 +70,7 @@ def effects(node: Node) -> Effects:
     return replace(known, writes=_written(node)) if called._schema.is_mutable else known
 
 
-@lru_cache(maxsize=None)
+@cache
 def _of_operator(called: OpOverload) -> Effects:
     """What the schema and tags of an operator say, its writes apart."""
     name = called._schema.name.split("::")[-1]

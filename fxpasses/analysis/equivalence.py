@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Hashable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import torch
@@ -94,7 +94,12 @@ class Numbering:
             return operands[0]
         key: Hashable = (called, operands)
         if called in _COMMUTES and len(operands) >= 2:
-            key = (called, *sorted(operands[:2], key=repr), operands[2:], signature_of(value_of(node)))
+            key = (
+                called,
+                *sorted(operands[:2], key=repr),
+                operands[2:],
+                signature_of(value_of(node)),
+            )
         return self._known.setdefault(key, len(self._known))
 
     def _operands(self, node: Node, called: Any) -> tuple[Hashable, ...]:
@@ -113,7 +118,11 @@ class Numbering:
 
 
 def _same_metadata(node: Node, operand: Any) -> bool:
-    return is_tensor(node) and is_tensor(operand) and signature_of(value_of(node)) == signature_of(value_of(operand))
+    return (
+        is_tensor(node)
+        and is_tensor(operand)
+        and signature_of(value_of(node)) == signature_of(value_of(operand))
+    )
 
 
 def constant_key(value: Any) -> Hashable:
@@ -123,7 +132,7 @@ def constant_key(value: Any) -> Hashable:
     return (type(value), repr(value) if isinstance(value, float | complex) else expression(value))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _defaults(called: OpOverload) -> tuple[tuple[str, Hashable], ...]:
     """The arguments of an operator in order, each with the key of its default."""
     return tuple((declared.name, _default_key(declared)) for declared in called._schema.arguments)
@@ -133,14 +142,17 @@ def _default_key(declared: torch._C.Argument) -> Hashable:
     if not declared.has_default_value():
         return None
     value = declared.default_value
-    return tuple(map(constant_key, value)) if isinstance(value, list | tuple) else constant_key(value)
+    return (
+        tuple(map(constant_key, value)) if isinstance(value, list | tuple) else constant_key(value)
+    )
 
 
 def equivalent(left: Node, right: Node, numbering: Numbering | None = None) -> Verdict:
     """Whether two nodes of one graph were made with the same value, bit for bit.
 
     Args:
-        left, right: nodes of one graph.
+        left: a node.
+        right: another node of the same graph.
         numbering: the graph's numbering, where the caller has one already.
 
     Returns:
@@ -162,7 +174,7 @@ def _difference(left: Node, right: Node, numbering: Numbering) -> str:
         if operator_of(left) != operator_of(right) or operator_of(left) is None:
             return f"{left} ({describe(left)}) and {right} ({describe(right)}) are different values"
         if operator_of(left) in _APART or not (effects(left).pure and effects(right).pure):
-            return f"{left} and {right} are two runs of {describe(left)}, which need not give the same value twice"
+            return f"{left} and {right} are two runs of {describe(left)}, which may differ"
         pairs = zip(_inputs(left), _inputs(right), strict=False)
         parted = [(a, b) for a, b in pairs if numbering.read(a, left) != numbering.read(b, right)]
         if not parted:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
+from typing import TYPE_CHECKING
 
 import torch
 from networkx.utils import UnionFind
@@ -26,15 +27,20 @@ from fxpasses._torch import is_composite
 from fxpasses.analysis.effects import effects
 from fxpasses.operators import arguments, nodes_in, operator_of
 
+if TYPE_CHECKING:
+    Classes = UnionFind[Node]
+
 
 class Memory:
     """Alias classes and writes of one graph, as it is when this is built."""
 
     def __init__(self, graph: Graph) -> None:
-        self._order = list(graph.nodes)
+        self._order: list[Node] = list(graph.nodes)
         self.position = {node: place for place, node in enumerate(self._order)}
-        self.writers = [node for node in graph.nodes if effects(node).writes or effects(node).unknown]
-        self._classes: UnionFind = UnionFind()
+        self.writers = [
+            node for node in graph.nodes if effects(node).writes or effects(node).unknown
+        ]
+        self._classes: Classes = UnionFind()
         self._writes: dict[Node, list[int]] = {}
         if self.writers:
             self._classify(graph)
@@ -82,8 +88,10 @@ def bases(node: Node) -> Iterator[Node]:
                 yield from nodes_in(value)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _hides_aliases(called: OpOverload) -> bool:
     """A composite may return its operand although its schema promises a fresh tensor."""
     declared = any(result.alias_info is not None for result in called._schema.returns)
-    return not declared and (is_composite(called) or torch.Tag.maybe_aliasing_or_mutating in called.tags)
+    return not declared and (
+        is_composite(called) or torch.Tag.maybe_aliasing_or_mutating in called.tags
+    )

@@ -5,7 +5,9 @@ from fxpasses.passes.replace_masked_copy_with_where import ReplaceMaskedCopyWith
 from fxpasses.passes.replace_masked_fill_with_where import ReplaceMaskedFillWithWhere
 from fxpasses.registry import registry
 
-registry.add_pipeline("default", "remove-async-asserts,replace-masked-fill-with-where,replace-masked-copy-with-where")
+registry.add_pipeline(
+    "default", "remove-async-asserts,replace-masked-fill-with-where,replace-masked-copy-with-where"
+)
 registry.add_pipeline("cpu", "default")
 registry.add_pipeline("cuda", "default")
 

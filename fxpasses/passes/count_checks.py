@@ -24,14 +24,19 @@ aten = torch.ops.aten
 
 _RANGES = (aten.sym_constrain_range_for_size.default, aten.sym_constrain_range.default)
 
-_HOLDS: dict[Any, Callable[[Any, Any], bool]] = {
-    # for `count OP bound`, with 0 <= count <= size: does it hold whatever the count is?
-    operator.ge: lambda bound, size: always(bound <= 0),
-    operator.gt: lambda bound, size: always(bound < 0),
-    operator.le: lambda bound, size: always(size <= bound),
-    operator.lt: lambda bound, size: always(size < bound),
+# For `count OP bound` with 0 <= count <= size: the condition under which no count breaks it.
+_HOLDS: dict[Any, Callable[[Any, Any], Any]] = {
+    operator.ge: lambda bound, _size: bound <= 0,
+    operator.gt: lambda bound, _size: bound < 0,
+    operator.le: lambda bound, size: size <= bound,
+    operator.lt: lambda bound, size: size < bound,
 }
-_MIRRORED = {operator.ge: operator.le, operator.le: operator.ge, operator.gt: operator.lt, operator.lt: operator.gt}
+_MIRRORED = {
+    operator.ge: operator.le,
+    operator.le: operator.ge,
+    operator.gt: operator.lt,
+    operator.lt: operator.gt,
+}
 
 
 def erase_picks(picks: Node, mask: Node, editor: Editor) -> None:
@@ -56,7 +61,7 @@ def erase_picks(picks: Node, mask: Node, editor: Editor) -> None:
 
 
 def _is_count(node: Node) -> bool:
-    return operator_of(node) is aten.sym_size.int and node.args[1] == 0
+    return operator_of(node) is aten.sym_size.int and bool(node.args[1] == 0)
 
 
 def _checks(user: Node, count: Node, size: Any) -> tuple[list[Node], str]:
@@ -77,7 +82,7 @@ def _holds(comparison: Node, count: Node, size: Any) -> bool:
     compare, (left, right) = operator_of(comparison), comparison.args
     if left is not count:
         compare, right = _MIRRORED[compare], left
-    return right is not count and _HOLDS[compare](value_of(right), size)
+    return right is not count and always(_HOLDS[compare](value_of(right), size))
 
 
 def _may_fail(check: Node) -> str:

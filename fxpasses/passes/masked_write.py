@@ -70,7 +70,9 @@ class MaskedWritePass(RewritePass):
 def masks_all_of(indices: list[Any], indexed: Node) -> Verdict:
     """Whether `indices` are one boolean mask over the first dims of `indexed`."""
     if len(indices) != 1 or not is_mask(indices[0]):
-        return no(f"{indexed} is indexed by {len(nodes_in(indices))} tensors, not by one boolean mask alone")
+        return no(
+            f"{indexed} is indexed by {len(nodes_in(indices))} tensors, not by one mask alone"
+        )
     mask = sizes(value_of(indices[0]))
     if mask != sizes(value_of(indexed))[: len(mask)]:
         return no(f"the mask has shape {list(mask)}, which are not the first sizes of {indexed}")
@@ -86,7 +88,8 @@ def same_layout(node: Node, match: MaskedWrite, source: Node, editor: Editor) ->
     found = editor.evaluate(aten.where.self, mask, source, match.destination)
     if strides(found) == strides(value_of(node)):
         return YES
-    return no(f"where would have strides {tuple(found.stride())}, {node} has {tuple(value_of(node).stride())}")
+    wanted = tuple(value_of(node).stride())
+    return no(f"where would have strides {tuple(found.stride())}, {node} has {wanted}")
 
 
 def write_where(node: Node, match: MaskedWrite, source: Node, editor: Editor) -> str:

@@ -19,7 +19,13 @@ from torch.fx import Node
 from fxpasses.editor import Editor
 from fxpasses.operators import argument, describe, operator_of
 from fxpasses.passes.count_checks import erase_picks
-from fxpasses.passes.masked_write import MaskedWrite, MaskedWritePass, masks_all_of, same_layout, write_where
+from fxpasses.passes.masked_write import (
+    MaskedWrite,
+    MaskedWritePass,
+    masks_all_of,
+    same_layout,
+    write_where,
+)
 from fxpasses.registry import register_pass
 from fxpasses.rewrite import guard
 from fxpasses.values import sizes, value_of
@@ -55,7 +61,8 @@ class ReplaceMaskedCopyWithWhere(MaskedWritePass):
     def same_kind(self, node: Node, match: MaskedWrite, editor: Editor) -> Verdict:
         source, destination = value_of(source_of_picks(match)), value_of(match.destination)
         if sizes(source) != sizes(destination):
-            return no(f"the source has shape {list(source.shape)}, the destination {list(destination.shape)}")
+            shapes = f"{list(source.shape)}, the destination {list(destination.shape)}"
+            return no(f"the source has shape {shapes}")
         if (source.dtype, source.device) != (destination.dtype, destination.device):
             return no(f"the source is {source.dtype}, the destination {destination.dtype}")
         return YES
@@ -70,7 +77,9 @@ class ReplaceMaskedCopyWithWhere(MaskedWritePass):
         source, numbering = source_of_picks(match), editor.numbering
         if numbering.read(source, node) == numbering.read(source, match.values):
             return YES
-        return no(f"{numbering.memory.last_write(source, node)} may write the source after the pick")
+        return no(
+            f"{numbering.memory.last_write(source, node)} may write the source after the pick"
+        )
 
     @guard
     def layout(self, node: Node, match: MaskedWrite, editor: Editor) -> Verdict:

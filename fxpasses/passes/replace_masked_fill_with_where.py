@@ -25,7 +25,7 @@ from fxpasses.verdict import YES, Verdict, no
 @register_pass("replace-masked-fill-with-where")
 @dataclass(frozen=True)
 class ReplaceMaskedFillWithWhere(MaskedWritePass):
-    """Replace `x[mask] = v`, with one value `v`, by `torch.where(mask, v, x)`, which counts nothing."""
+    """Replace `x[mask] = v`, with one value `v`, by `torch.where(mask, v, x)`: no count read."""
 
     def match(self, node: Node, editor: Editor) -> MaskedWrite | None:
         found = super().match(node, editor)
