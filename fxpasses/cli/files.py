@@ -1,20 +1,47 @@
-"""The files that commands read and write: .pt2 programs, .pt inputs, Python files with passes."""
+"""The files that commands read and write: .pt2 programs, .pt inputs, Python files with passes.
+
+`INPUT` and `OUTPUT` are the types of path arguments: a bad path is refused before work begins.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import logging
+import os
 import pickle
 import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import torch
 from torch.export import ExportedProgram
 
 from fxpasses.cli.errors import Misuse, one_line
 from fxpasses.files import replacing
 from fxpasses.program import Program
+
+
+class OutputPath(click.Path):
+    """A path that can be written: its directory exists and takes new files."""
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Any:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not os.access(path.parent, os.W_OK | os.X_OK) or not path.parent.is_dir():
+            self.fail(f"{path.parent} is no directory that can be written", param, ctx)
+        return path
+
+
+INPUT = click.Path(exists=True, dir_okay=False, path_type=Path)
+OUTPUT = OutputPath(dir_okay=False, writable=True, path_type=Path)
 
 
 class Inputs(NamedTuple):
@@ -28,15 +55,15 @@ def load_program(path: Path) -> ExportedProgram:
     """Read what `torch.export.save` wrote.
 
     Raises:
-        Misuse: the file is missing, is no .pt2, or is damaged.
+        Misuse: the file is no .pt2, or is damaged.
     """
-    _require(path)
-    if not zipfile.is_zipfile(path):
+    if not _is_archive(path):
         raise Misuse(f"{path} is no .pt2 file, or is cut off; torch.export.save writes one")
     try:
-        return torch.export.load(path)
+        with _quiet():
+            return torch.export.load(path)
     except Exception as error:  # torch raises whatever its parsers raise on damaged parts
-        raise Misuse(f"{path} cannot be read as a .pt2 file: {one_line(error)}") from error
+        raise Misuse(f"{path} is damaged: torch.export.load fails on it") from error
 
 
 def save_program(program: Program, path: Path) -> None:
@@ -55,9 +82,8 @@ def load_inputs(path: Path) -> Inputs:
     """Read the arguments of a call: a saved tuple, or a dict with "args" and "kwargs".
 
     Raises:
-        Misuse: the file is missing, is no torch.save file, or holds something else.
+        Misuse: the file is no torch.save file, or holds something else.
     """
-    _require(path)
     try:
         held = torch.load(path, weights_only=True)
     except (RuntimeError, EOFError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
@@ -76,9 +102,8 @@ def load_plugin(path: Path) -> None:
     """Import a Python file for the passes that it registers.
 
     Raises:
-        Misuse: the file is missing, or raises when imported.
+        Misuse: the file is no Python file, or raises when imported.
     """
-    _require(path)
     name = f"fxpasses_plugin_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -91,6 +116,19 @@ def load_plugin(path: Path) -> None:
         raise Misuse(f"{path}: {type(error).__name__}: {one_line(error)}") from error
 
 
-def _require(path: Path) -> None:
-    if not path.is_file():
-        raise Misuse(f"{path}: no such file")
+def _is_archive(path: Path) -> bool:
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return any(name.endswith("/archive_format") for name in archive.namelist())
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep torch from logging the traceback of an error that is reported in one line."""
+    held = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.disable(held)

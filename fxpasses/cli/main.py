@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from fxpasses.cli.doctor import doctor
-from fxpasses.cli.errors import Misuse, as_click
-from fxpasses.cli.files import load_plugin
+from fxpasses.cli.errors import Failure, as_click, one_line
+from fxpasses.cli.files import INPUT, load_plugin
 from fxpasses.cli.passes import passes
 from fxpasses.cli.run import run
 
@@ -24,6 +24,9 @@ class Commands(click.Group):
         """Run the command and exit; what click would print over several lines becomes one."""
         try:
             code = super().main(*args, **options | {"standalone_mode": False})
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            code = error.exit_code
         except click.Abort:
             code = _complain("interrupted", 1)
         except click.ClickException as error:
@@ -48,14 +51,26 @@ class Commands(click.Group):
         entry = _plugins().get(cmd_name)
         if own is not None or entry is None:
             return own
-        command = entry.load()
-        if not isinstance(command, click.Command):
-            raise Misuse(f"the plugin {entry.value} is no click command")
+        try:
+            command: click.Command = entry.load()
+        except Exception as error:  # noqa: BLE001  # a plugin may raise anything; others go on
+            return _unavailable(entry, error)
         return command
 
 
 def _plugins() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group="fxpasses.commands")}
+
+
+def _unavailable(entry: EntryPoint, error: Exception) -> click.Command:
+    """A command that says why the real one cannot be loaded."""
+    reason = f"{entry.value} cannot be loaded: {one_line(error)}"
+
+    def fail() -> None:
+        raise Failure(reason) from error
+
+    anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(entry.name, anything, fail, short_help=reason)
 
 
 def _complain(message: str, code: int) -> int:
@@ -70,7 +85,7 @@ def _complain(message: str, code: int) -> int:
     "plugins",
     multiple=True,
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=INPUT,
     help="Import a Python file that registers passes.",
 )
 @click.version_option(package_name="fxpasses")

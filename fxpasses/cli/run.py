@@ -11,18 +11,16 @@ import click
 
 from fxpasses.cli.console import print_remarks, print_reports, working
 from fxpasses.cli.errors import Misuse
-from fxpasses.cli.files import load_inputs, load_program, save_program
+from fxpasses.cli.files import INPUT, OUTPUT, load_inputs, load_program, save_program
 from fxpasses.files import write_text
 from fxpasses.inspect import Inspection, inspect_pipeline
 from fxpasses.pipeline import Pipeline
 
-_FILE = click.Path(path_type=Path)
-
 
 @click.command()
-@click.argument("source", metavar="IN.pt2", type=_FILE)
+@click.argument("source", metavar="IN.pt2", type=INPUT)
 @click.option("-p", "--pipeline", "text", default="default", show_default=True, help="Its text.")
-@click.option("-o", "--output", metavar="OUT.pt2", type=_FILE, help="Where to write the program.")
+@click.option("-o", "--output", metavar="OUT.pt2", type=OUTPUT, help="Where to write the program.")
 @click.option(
     "--verify",
     default="metadata",
@@ -30,9 +28,9 @@ _FILE = click.Path(path_type=Path)
     type=click.Choice(["off", "structure", "metadata", "numeric"]),
     help="What is checked after each pass.",
 )
-@click.option("--inputs", metavar="IN.pt", type=_FILE, help="Inputs of the numeric check.")
-@click.option("--report", metavar="R.html", type=_FILE, help="Write the graph before and after.")
-@click.option("--remarks", metavar="R.json", type=_FILE, help="Write the remarks.")
+@click.option("--inputs", metavar="IN.pt", type=INPUT, help="Inputs of the numeric check.")
+@click.option("--report", metavar="R.html", type=OUTPUT, help="Write the graph before and after.")
+@click.option("--remarks", metavar="R.json", type=OUTPUT, help="Write the remarks.")
 def run(
     source: Path,
     text: str,
