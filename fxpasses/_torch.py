@@ -7,21 +7,22 @@ here, by name, and nowhere else.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
-from torch._guards import detect_fake_mode
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.traceback import NodeSource, NodeSourceAction
 
 
-def fake_mode_of(values: list[Any]) -> FakeTensorMode | None:
+def fake_mode_of(values: Iterable[Any]) -> FakeTensorMode | None:
     """The fake mode that `values` were traced under, or None for a graph without metadata."""
-    mode: FakeTensorMode | None = detect_fake_mode(values)
-    return mode
+    return next((value.fake_mode for value in values if isinstance(value, FakeTensor)), None)
 
 
 @contextmanager
@@ -68,9 +69,19 @@ def is_composite(operator: torch._ops.OpOverload) -> bool:
     return bool(operator.has_kernel_for_dispatch_key(key))
 
 
-def copy_graph(graph: torch.fx.Graph) -> torch.fx.Graph:
-    """A graph with the same nodes, names and metadata dictionaries of its own."""
-    return copy.deepcopy(graph)
+def copy_module(module: GraphModule) -> GraphModule:
+    """A module with a graph of its own, whose Python code is generated when it is first called."""
+    copied = _LazyGraphModule(module, copy.deepcopy(module.graph), type(module).__name__)
+    copied.meta = dict(module.meta)
+    return copied
+
+
+def with_module(program: ExportedProgram, module: GraphModule) -> ExportedProgram:
+    """`program` around another graph module, with a signature of its own; the rest is shared."""
+    copied = copy.copy(program)
+    copied._graph_module = module  # noqa: SLF001  # the constructor would generate code
+    copied._graph_signature = copy.deepcopy(program.graph_signature)  # noqa: SLF001
+    return copied
 
 
 def without_symbols(signature: Any) -> Any:

@@ -19,14 +19,13 @@ from typing import Any
 
 from torch._ops import OpOverload
 from torch.fx import Node
-from torch.fx.node import map_arg
-from torch.utils._pytree import tree_leaves
 
 from fxpasses import _torch
 from fxpasses.analysis.effects import effects
 from fxpasses.analysis.equivalence import Numbering
 from fxpasses.errors import RewriteRefused
 from fxpasses.events import Listener
+from fxpasses.fake import Evaluator
 from fxpasses.operators import is_higher_order, operator_of
 from fxpasses.program import Program
 from fxpasses.regions import Region
@@ -43,16 +42,23 @@ class Editor:
         changed: whether anything was inserted, replaced or erased.
         rewrites: rewrites that the pass reported with `passed`.
         remarks: what the pass did and left alone, in order.
+        evaluate: gives the fake value of a call without making it (`fxpasses.fake.Evaluator`).
     """
 
     def __init__(
-        self, program: Program, region: Region, pass_name: str, listener: Listener
+        self,
+        program: Program,
+        region: Region,
+        pass_name: str,
+        listener: Listener,
+        evaluate: Evaluator,
     ) -> None:
         self.program = program
         self.region = region
         self.changed = False
         self.rewrites = 0
         self.remarks: list[Remark] = []
+        self.evaluate = evaluate
         self._pass_name = pass_name
         self._listener = listener
         self._numbering: Numbering | None = None
@@ -163,18 +169,6 @@ class Editor:
             if signature_of(node.meta["val"]) != before:
                 pending.extend(node.users)
 
-    def evaluate(self, target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """The fake value of a call on what its operands record, or None where one records none."""
-        values = [value_of(leaf) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Node)]
-        if any(value is None for value in values):
-            return None
-        mode = _torch.fake_mode_of(values) or self._fake_mode()
-        if mode is None:
-            return None
-        args, kwargs = map_arg((args, kwargs), value_of)
-        with _torch.evaluating(mode):
-            return target(*args, **kwargs)
-
     def passed(self, node: Node, what: str) -> None:
         """Report a rewrite of `node`: `what` completes "rewrote NODE: ..."."""
         self.rewrites += 1
@@ -201,7 +195,3 @@ class Editor:
         _torch.creates(node, self._pass_name, self._origins)
         if value is not None:
             node.meta["val"] = value
-
-    def _fake_mode(self) -> Any:
-        """The mode of the region, for operators whose operands are all constants."""
-        return _torch.fake_mode_of([value_of(node) for node in self.region.graph.nodes])

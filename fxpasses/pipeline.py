@@ -21,14 +21,17 @@ from torch.export import ExportedProgram
 from torch.fx import Graph
 
 from fxpasses import options, text, verify
+from fxpasses._torch import fake_mode_of
 from fxpasses.editor import Editor
 from fxpasses.errors import InvalidOption, InvalidPipeline, VerificationFailed
 from fxpasses.events import Announcer, Listener
+from fxpasses.fake import Evaluator
 from fxpasses.ordering import order
 from fxpasses.program import Program, fork, module_of, sync_signature
 from fxpasses.regions import Region, regions
 from fxpasses.registry import Pass, Registry, registry
 from fxpasses.remarks import Remark
+from fxpasses.values import value_of
 
 
 @dataclass(frozen=True)
@@ -179,6 +182,8 @@ class _Run:
         self.result = PipelineResult(program)
         self.inputs = self._inputs_for_numeric(inputs)
         self.operators: dict[Graph, set[Any]] = {}
+        nodes = module_of(program).graph.nodes
+        self.evaluate = Evaluator(fake_mode_of(map(value_of, nodes)))
 
     def all(self, passes: Sequence[Pass]) -> PipelineResult:
         try:
@@ -219,7 +224,7 @@ class _Run:
         self.listener.before(pass_, region)
         before = verify.snapshot(region.graph) if self.level else {}
         size, start = len(region.graph.nodes), time.perf_counter()
-        editor = Editor(self.result.program, region, pass_.name, self.listener)
+        editor = Editor(self.result.program, region, pass_.name, self.listener, self.evaluate)
         pass_.run(editor)
         seconds = time.perf_counter() - start
         if editor.changed:
@@ -258,7 +263,7 @@ class _Run:
             return
         verify.check_structure(self.result.program, region, name)
         if self.level >= verify.check_level("metadata"):
-            verify.check_metadata(region, touched, name)
+            verify.check_metadata(region, touched, name, self.evaluate)
         if self.level >= verify.check_level("numeric"):
             verify.check_numeric(self.original, self.result.program, self.inputs, name)
 

@@ -7,13 +7,12 @@ works on a copy and the caller's program stays as it was.
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 
-from fxpasses._torch import copy_graph
+from fxpasses._torch import copy_module, with_module
 from fxpasses.errors import InvalidProgram
 from fxpasses.regions import placeholders
 
@@ -39,32 +38,19 @@ def module_of(program: Program) -> GraphModule:
 
 def fork(program: Program) -> Program:
     """A program with graphs of its own and the same weights, constants and constraints."""
-    module = copy_module(module_of(program), {})
-    if isinstance(program, GraphModule):
-        return module
-    return ExportedProgram(
-        root=module,
-        graph=module.graph,
-        graph_signature=copy.deepcopy(program.graph_signature),
-        state_dict=program.state_dict,
-        range_constraints=copy.copy(program.range_constraints),
-        module_call_graph=copy.deepcopy(program.module_call_graph),
-        example_inputs=program.example_inputs,
-        constants=program.constants,
-        verifiers=program.verifiers,
-    )
+    module = _copy_nested(module_of(program), {})
+    return module if isinstance(program, GraphModule) else with_module(program, module)
 
 
-def copy_module(module: GraphModule, copies: dict[int, GraphModule]) -> GraphModule:
+def _copy_nested(module: GraphModule, copies: dict[int, GraphModule]) -> GraphModule:
     """A copy of `module` and its nested graphs; a graph shared by two operators stays shared."""
     if id(module) in copies:
         return copies[id(module)]
-    new = copies[id(module)] = GraphModule(module, copy_graph(module.graph), type(module).__name__)
-    new.meta = dict(module.meta)
+    copied = copies[id(module)] = copy_module(module)
     for name, child in module.named_children():
         if isinstance(child, GraphModule):
-            setattr(new, name, copy_module(child, copies))
-    return new
+            setattr(copied, name, _copy_nested(child, copies))
+    return copied
 
 
 def sync_signature(program: Program) -> None:

@@ -19,12 +19,12 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Graph, Node
-from torch.fx.node import map_arg
 from torch.utils._pytree import tree_flatten, tree_map_only
 
-from fxpasses._torch import evaluating, fake_mode_of, without_symbols
+from fxpasses._torch import without_symbols
 from fxpasses.errors import InvalidOption, VerificationFailed
-from fxpasses.operators import is_higher_order, operator_of
+from fxpasses.fake import Evaluator
+from fxpasses.operators import describe, is_higher_order, operator_of
 from fxpasses.program import Program
 from fxpasses.regions import Region, placeholders
 from fxpasses.values import signature_of, value_of
@@ -102,31 +102,27 @@ def _check_signature(program: ExportedProgram, pass_name: str) -> None:
         )
 
 
-def check_metadata(region: Region, nodes: Sequence[Node], pass_name: str) -> None:
+def check_metadata(
+    region: Region, nodes: Sequence[Node], pass_name: str, evaluate: Evaluator
+) -> None:
     """Refuse a node of `nodes` whose recorded value differs from what its operator computes."""
-    mode = fake_mode_of([value_of(node) for node in region.graph.nodes])
-    if mode is None:
-        return
-    with evaluating(mode):
-        for node in nodes:
-            problem = _stale(node)
-            if problem:
-                raise VerificationFailed(pass_name, region.path, node.name, problem)
+    for node in nodes:
+        problem = _stale(node, evaluate)
+        if problem:
+            raise VerificationFailed(pass_name, region.path, node.name, problem)
 
 
-def _stale(node: Node) -> str:
+def _stale(node: Node, evaluate: Evaluator) -> str:
     """What is wrong with the recorded value of `node`; "" when nothing is."""
     if node.op != "call_function" or is_higher_order(node):
         return ""
-    values = [value_of(operand) for operand in node.all_input_nodes]
-    if any(value is None for value in values):
-        return ""
-    args, kwargs = map_arg((node.args, node.kwargs), value_of)
     try:
-        computed = node.target(*args, **kwargs)  # type: ignore[operator]  # a call_function's target
+        computed = evaluate(operator_of(node), *node.args, **node.kwargs)
     except Exception as error:  # noqa: BLE001  # whatever an operator raises, it cannot run
-        return f"{operator_of(node)} fails on its operands: {str(error).splitlines()[0]}"
-    found, recorded = (without_symbols(signature_of(value)) for value in (computed, value_of(node)))
+        return f"{describe(node)} fails on its operands: {str(error).splitlines()[0]}"
+    if computed is None:
+        return ""
+    found, recorded = (without_symbols(signature_of(v)) for v in (computed, value_of(node)))
     return "" if found == recorded else f"records {recorded}, computes {found}"
 
 

@@ -83,8 +83,9 @@ def same_layout(node: Node, match: MaskedWrite, source: Node, editor: Editor) ->
     """Whether `where` would lay its result out like the write that it replaces."""
     if operator_of(node) is aten.index_put_.default:
         return YES
-    mask, destination = value_of(match.mask), value_of(match.destination)
-    mask = mask.reshape(*mask.shape, *[1] * (destination.dim() - mask.dim()))
+    mask = value_of(match.mask)
+    for _ in range(value_of(match.destination).dim() - mask.dim()):
+        mask = editor.evaluate(aten.unsqueeze.default, mask, -1)
     found = editor.evaluate(aten.where.self, mask, source, match.destination)
     if strides(found) == strides(value_of(node)):
         return YES
