@@ -1,0 +1,99 @@
+"""Bring an ATen program into a form that ExecuTorch's edge dialect carries without loss.
+
+    x * 1.1           aten.mul.Tensor(x, 1.1)  ->  aten.mul.Scalar(x, 1.1)
+    return self.count                          ->  return self.count.clone()
+
+The dialect makes a tensor of every number that stands where an operator takes a tensor: a float32
+one, rounded again to the other operand's dtype, which no longer is what eager computes in float64
+or bfloat16. And ExecuTorch refuses a program that both writes a buffer and returns it. `edge` turns
+the numbers back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch._ops import OpOverload
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx import Node
+
+from backend.compile.aliases import base
+from backend.compile.regions import fork, regions
+
+Number = (bool, int, float, complex)
+
+
+def prepare(program: ExportedProgram) -> ExportedProgram:
+    """A copy of `program` whose numbers and returned buffers survive the edge dialect."""
+    new = fork(program)
+    for region in regions(new.graph_module):
+        for node in region.graph.nodes:
+            keep_numbers(node)
+    own_outputs(new)
+    for region in regions(new.graph_module):
+        region.recompile()
+    return new
+
+
+def keep_numbers(node: Node) -> None:
+    """Give `node` the overload that takes as numbers the numbers it has in tensors' places."""
+    if not isinstance(node.target, OpOverload):
+        return
+    numbers = {n for n, kind, v in typed(node) if kind == "Tensor" and isinstance(v, Number)}
+    sibling = overload_with(node.target, numbers, "number") if numbers else None
+    if sibling is not None:
+        node.target = sibling
+
+
+def typed(node: Node) -> Iterator[tuple[str, str, object]]:
+    """The arguments of `node` as (name, type by the schema, value)."""
+    arguments = node.target._schema.arguments  # type: ignore[union-attr]
+    for argument, value in zip(arguments, node.args, strict=False):
+        yield argument.name, str(argument.type), value
+    for argument in arguments[len(node.args) :]:
+        if argument.name in node.kwargs:
+            yield argument.name, str(argument.type), node.kwargs[argument.name]
+
+
+def overload_with(operator: OpOverload, names: set[str], kind: str) -> OpOverload | None:
+    """The overload of `operator` whose arguments `names` are of type `kind`, all others alike."""
+    wanted = {a.name: kind if a.name in names else str(a.type) for a in operator._schema.arguments}
+    packet = operator.overloadpacket
+    for name in packet.overloads():
+        other: OpOverload = getattr(packet, name)
+        if {a.name: str(a.type) for a in other._schema.arguments} == wanted:
+            return other
+    return None
+
+
+def own_outputs(program: ExportedProgram) -> None:
+    """Return a copy of whatever is a weight or a buffer, old or new, under another name."""
+    held = held_values(program)
+    output = program.graph.output_node()
+    results = list(output.args[0])
+    for index, spec in enumerate(program.graph_signature.output_specs):
+        result = results[index]
+        if spec.kind != OutputKind.USER_OUTPUT or not isinstance(result, Node):
+            continue
+        if base(result).name in held:
+            results[index] = copied(result, output)
+            spec.arg.name = results[index].name
+    output.args = (tuple(results),)
+
+
+def held_values(program: ExportedProgram) -> set[str]:
+    """The names of the nodes that stand for a weight or for what a buffer becomes."""
+    signature = program.graph_signature
+    weights = [s.arg.name for s in signature.input_specs if s.kind != InputKind.USER_INPUT]
+    written = [s.arg.name for s in signature.output_specs if s.kind != OutputKind.USER_OUTPUT]
+    return {*weights, *written}
+
+
+def copied(result: Node, output: Node) -> Node:
+    """A copy of `result`, made just before `output`."""
+    with output.graph.inserting_before(output):
+        node = output.graph.call_function(torch.ops.aten.clone.default, (result,))
+    node.meta.update(result.meta)
+    return node
