@@ -5,21 +5,20 @@
     class Square(RewritePass):
         \"\"\"Write x ** 2 as x * x.\"\"\"
 
-        targets = (aten.pow.Tensor_Scalar,)
-
-        def match(self, node, editor):
-            return node.args[0]
+        pattern = op(aten.pow.Tensor_Scalar, var("base"), var("exponent"))
 
         @guard
-        def exponent(self, node, base, editor):
-            return YES if node.args[1] == 2 else no(f"the exponent is {node.args[1]}")
+        def squares(self, node, match, editor):
+            return YES if match["exponent"] == 2 else no(f"the exponent is {match['exponent']}")
 
-        def rewrite(self, node, base, editor):
+        def rewrite(self, node, match, editor):
             with editor.at(node):
-                editor.replace(node, editor.call(aten.mul.Tensor, base, base))
+                new = editor.call(aten.mul.Tensor, match["base"], match["base"])
+            editor.replace(node, new)
             return "x ** 2 became x * x"
 
-A node with one of the targets is tried; `match` answers what the rewrite needs, or None for "not
+Each node that calls the pattern's root operator is tried. A pass whose question is no pattern
+names its `targets` and defines `match`, which answers what the rewrite needs, or None for "not
 this kind at all". Then each guard answers yes or a reason, in the order they are written. The
 first refusal becomes a Missed remark that carries the guard's name and reason; a test can switch
 a guard off by that name and see what breaks.
@@ -37,6 +36,7 @@ from torch.fx import Node
 from fxpasses._torch import is_erased
 from fxpasses.editor import Editor
 from fxpasses.errors import InvalidPass
+from fxpasses.patterns import Call, Pattern
 from fxpasses.registry import Pass
 from fxpasses.verdict import Verdict
 
@@ -54,9 +54,20 @@ def guard(method: G) -> G:
 
 @dataclass(frozen=True)
 class RewritePass(Pass):
-    """A pass that tries one rewrite on every node that calls one of `targets`."""
+    """A pass that tries one rewrite on every node that calls one of `targets`.
 
+    Class attributes:
+        pattern: what to look for; its root operators are the targets.
+        skipped: guards that are switched off.
+    """
+
+    pattern: ClassVar[Pattern | None] = None
     skipped: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if isinstance(cls.pattern, Call):
+            cls.targets = cls.pattern.targets
 
     @classmethod
     def guards(cls) -> list[str]:
@@ -71,7 +82,9 @@ class RewritePass(Pass):
 
     def match(self, node: Node, editor: Editor) -> Any:
         """What the rewrite needs to know about `node`, or None when it is of another kind."""
-        raise InvalidPass(f"{type(self).__name__} does not define match(node, editor)")
+        if self.pattern is None:
+            raise InvalidPass(f"{type(self).__name__} has no pattern and no match(node, editor)")
+        return self.pattern.match(node)
 
     def rewrite(self, node: Node, match: Any, editor: Editor) -> str:
         """Make the change through `editor` and say in one clause what was done."""
