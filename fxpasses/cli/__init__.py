@@ -7,6 +7,6 @@ Other packages add subcommands through the entry point `fxpasses.commands`; they
 they are called, so that looking at passes needs no backend.
 """
 
-from fxpasses.cli.main import main
+from fxpasses.cli.group import main
 
 __all__ = ["main"]
