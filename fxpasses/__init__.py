@@ -10,6 +10,7 @@ from fxpasses.errors import (
     InvalidPipeline,
     InvalidProgram,
     MissingRequirement,
+    NoFixpoint,
     OrderingCycle,
     PassError,
     RewriteRefused,
@@ -17,9 +18,11 @@ from fxpasses.errors import (
     VerificationFailed,
 )
 from fxpasses.events import Listener
-from fxpasses.pipeline import PassReport, Pipeline, PipelineResult
+from fxpasses.fixpoint import Fixpoint
+from fxpasses.pipeline import Pipeline
 from fxpasses.registry import Pass, Registry, register_pass, registry
 from fxpasses.remarks import Remark
+from fxpasses.report import PassReport, PipelineResult
 from fxpasses.rewrite import RewritePass, guard
 from fxpasses.verdict import YES, Verdict, no
 
@@ -30,12 +33,14 @@ __all__ = [
     "ConflictingPasses",
     "DuplicatePass",
     "Editor",
+    "Fixpoint",
     "InvalidOption",
     "InvalidPass",
     "InvalidPipeline",
     "InvalidProgram",
     "Listener",
     "MissingRequirement",
+    "NoFixpoint",
     "OrderingCycle",
     "Pass",
     "PassError",

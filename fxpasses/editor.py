@@ -19,10 +19,12 @@ from typing import Any
 
 from torch._ops import OpOverload
 from torch.fx import Node
+from torch.utils._pytree import tree_leaves
 
 from fxpasses import _torch
 from fxpasses.analysis.effects import effects
 from fxpasses.analysis.equivalence import Numbering
+from fxpasses.budget import Budget
 from fxpasses.errors import RewriteRefused
 from fxpasses.events import Listener
 from fxpasses.fake import Evaluator
@@ -38,6 +40,7 @@ class Editor:
 
     Attributes:
         program: the program under work.
+        pass_name: the pass that works.
         region: the region under work; `editor.region.graph` is its graph.
         changed: whether anything was inserted, replaced or erased.
         rewrites: rewrites that the pass reported with `passed`.
@@ -52,6 +55,7 @@ class Editor:
         pass_name: str,
         listener: Listener,
         evaluate: Evaluator,
+        budget: Budget,
     ) -> None:
         self.program = program
         self.region = region
@@ -59,7 +63,8 @@ class Editor:
         self.rewrites = 0
         self.remarks: list[Remark] = []
         self.evaluate = evaluate
-        self._pass_name = pass_name
+        self.pass_name = pass_name
+        self._budget = budget
         self._listener = listener
         self._numbering: Numbering | None = None
         self._origins: tuple[Node, ...] = ()
@@ -92,6 +97,7 @@ class Editor:
         """
         if not self._origins:
             raise RewriteRefused("say where to insert: with editor.at(node): ...")
+        self._refuse_foreign(args, kwargs)
         try:
             value = self.evaluate(target, *args, **kwargs)
         except Exception as error:  # whatever an operator raises, it does not take these operands
@@ -116,6 +122,8 @@ class Editor:
         if signature_of(value_of(old)) != signature_of(value_of(new)):
             self.refresh(readers)
         if effects_kept:
+            if self._numbering is not None:
+                self._numbering.stands_for(new, old)
             self.erase(old)
         else:
             self.erase_dead(old)
@@ -169,11 +177,15 @@ class Editor:
             if signature_of(node.meta["val"]) != before:
                 pending.extend(node.users)
 
+    def may_rewrite(self) -> bool:
+        """Whether one more rewrite may be made; asking counts it as made."""
+        return self._budget.take()
+
     def passed(self, node: Node, what: str) -> None:
         """Report a rewrite of `node`: `what` completes "rewrote NODE: ..."."""
         self.rewrites += 1
         remark = Remark(
-            "passed", self._pass_name, self.region.path, node.name, "", what, source_of(node)
+            "passed", self.pass_name, self.region.path, node.name, "", what, source_of(node)
         )
         self.remarks.append(remark)
         self._listener.rewrite(remark)
@@ -181,10 +193,18 @@ class Editor:
     def missed(self, node: Node, guard: str, reason: str) -> None:
         """Report that `node` stays: `reason` completes "kept NODE: guard GUARD: ..."."""
         remark = Remark(
-            "missed", self._pass_name, self.region.path, node.name, guard, reason, source_of(node)
+            "missed", self.pass_name, self.region.path, node.name, guard, reason, source_of(node)
         )
         self.remarks.append(remark)
         self._listener.missed(remark)
+
+    def _refuse_foreign(self, args: Any, kwargs: Any) -> None:
+        for leaf in tree_leaves((args, kwargs)):
+            if isinstance(leaf, Node) and leaf.graph is not self.region.graph:
+                raise RewriteRefused(
+                    f"{leaf} belongs to another graph than {self.region.path or 'the top graph'}: "
+                    "hand it over as an operand of the operator that runs the graph"
+                )
 
     def _describe(self, node: Node, value: Any) -> None:
         """Give a new node its value, its provenance and the source position of its first origin."""
@@ -192,6 +212,6 @@ class Editor:
         for key in ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn"):
             if key in first.meta:
                 node.meta[key] = first.meta[key]
-        _torch.creates(node, self._pass_name, self._origins)
+        _torch.creates(node, self.pass_name, self._origins)
         if value is not None:
             node.meta["val"] = value

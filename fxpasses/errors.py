@@ -57,6 +57,10 @@ class ConflictingPasses(PassError):
     """Two passes of one pipeline declared that they do not go together."""
 
 
+class NoFixpoint(PassError):
+    """A repeated group of passes keeps changing the program: its rewrites undo each other."""
+
+
 class RewriteRefused(PassError):
     """The editor will not make a change that it could not make right."""
 

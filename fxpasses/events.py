@@ -18,8 +18,8 @@ from fxpasses.regions import Region
 from fxpasses.remarks import Remark
 
 if TYPE_CHECKING:
-    from fxpasses.pipeline import PassReport
     from fxpasses.registry import Pass
+    from fxpasses.report import PassReport
 
 
 class Listener:

@@ -53,6 +53,16 @@ def _copy_nested(module: GraphModule, copies: dict[int, GraphModule]) -> GraphMo
     return copied
 
 
+def drop_unused_graphs(module: GraphModule) -> None:
+    """Remove the nested graphs that no node of `module` names any more."""
+    named = {
+        str(node.target) for node in module.graph.nodes if node.op in ("get_attr", "call_module")
+    }
+    for name, child in list(module.named_children()):
+        if isinstance(child, GraphModule) and name not in named:
+            delattr(module, name)
+
+
 def sync_signature(program: Program) -> None:
     """Name the program's inputs and outputs in its signature as its graph names them now."""
     if isinstance(program, GraphModule):

@@ -44,6 +44,8 @@ class Pass:
         name, aliases, before, after, requires, conflicts: set by `register_pass`.
         targets: the operators without which the pass has nothing to do; regions that call none
             of them are skipped. Empty means that the pass looks at every region.
+        counts_rewrites: whether it asks the editor before each rewrite; another pass counts as
+            one rewrite for each region that it works on.
     """
 
     name: ClassVar[str] = ""
@@ -53,6 +55,7 @@ class Pass:
     requires: ClassVar[tuple[str, ...]] = ()
     conflicts: ClassVar[tuple[str, ...]] = ()
     targets: ClassVar[tuple[OpOverload, ...]] = ()
+    counts_rewrites: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         options.check(self, self.name or type(self).__name__)

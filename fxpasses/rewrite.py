@@ -61,6 +61,7 @@ class RewritePass(Pass):
         skipped: guards that are switched off.
     """
 
+    counts_rewrites: ClassVar[bool] = True
     pattern: ClassVar[Pattern | None] = None
     skipped: ClassVar[frozenset[str]] = frozenset()
 
@@ -121,7 +122,8 @@ class RewritePass(Pass):
                 if not verdict:
                     editor.missed(node, name, verdict.reason)
                     return
-        editor.passed(node, self.rewrite(node, match, editor))
+        if editor.may_rewrite():
+            editor.passed(node, self.rewrite(node, match, editor))
 
 
 def _is_guard(value: Any) -> bool:

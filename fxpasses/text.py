@@ -1,11 +1,11 @@
 """The text form of a pipeline.
 
     pipeline = step ("," step)*
-    step     = ["+" | "-"] name ["{" option ("," option)* "}"]
+    step     = ["+" | "-"] name ["{" option ("," option)* "}"] | "(" pipeline ")" "*" [rounds]
     option   = key "=" value
     value    = word | string | "[" [value ("," value)*] "]"
 
-    replace-masked-copy-with-where{dynamic=true},remove-async-asserts
+    remove-async-asserts,(acme.fold-add{limit=4},acme.drop-identity)*
 
 Words stay words here; what type a value has is the option's own affair (`fxpasses.options`).
 """
@@ -41,12 +41,20 @@ class Step:
     options: dict[str, Value] = field(default_factory=dict)
 
 
+@dataclass
+class Group:
+    """Steps to repeat until nothing changes; `rounds` is None where the text gives no number."""
+
+    steps: list[Step | Group]
+    rounds: int | None = None
+
+
 def is_name(text: str) -> bool:
     """Whether `text` can name a pass: lower case words joined by dashes, dots or underscores."""
     return _NAME.fullmatch(text) is not None
 
 
-def parse(text: str) -> list[Step]:
+def parse(text: str) -> list[Step | Group]:
     """The steps of a pipeline's text; none for empty text.
 
     Raises:
@@ -65,21 +73,39 @@ class _Parser:
         self.text = text
         self.at = 0
 
-    def pipeline(self) -> list[Step]:
-        steps: list[Step] = []
-        while self.peek() is not None:
-            if steps:
-                self.expect(",")
+    def pipeline(self) -> list[Step | Group]:
+        steps = self.steps()
+        if self.peek() is not None:
+            self.fail("expected ','")
+        return steps
+
+    def steps(self) -> list[Step | Group]:
+        token = self.peek()
+        if token is None or token["mark"] == ")":
+            return []
+        steps = [self.step()]
+        while self.accept(","):
             steps.append(self.step())
         return steps
 
-    def step(self) -> Step:
+    def step(self) -> Step | Group:
+        if self.accept("("):
+            return self.group()
         word = self.word("a pass name")
         sign = word[0] if word[0] in "+-" else ""
         name = word[len(sign) :]
         if not is_name(name):
             self.fail(f"{name!r} is not a pass name")
         return Step(name, sign, self.options() if self.accept("{") else {})
+
+    def group(self) -> Group:
+        steps = self.steps()
+        self.expect(")")
+        star = self.word("'*' after a group")
+        rounds = star[1:]
+        if star[0] != "*" or (rounds and not rounds.isdecimal()) or rounds == "0":
+            self.fail(f"expected '*' or '*ROUNDS' after a group, not {star!r}")
+        return Group(steps, int(rounds) if rounds else None)
 
     def options(self) -> dict[str, Value]:
         options: dict[str, Value] = {}

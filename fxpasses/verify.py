@@ -32,10 +32,11 @@ from fxpasses.values import signature_of, value_of
 LEVELS = ("off", "structure", "metadata", "numeric")
 CALLS = 3
 
+Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 Snapshot = dict[Node, tuple[Any, ...]]
 
 
-def check_level(level: str) -> int:
+def rank(level: str) -> int:
     """The rank of a level: 0 for off to 3 for numeric.
 
     Raises:
@@ -126,9 +127,7 @@ def _stale(node: Node, evaluate: Evaluator) -> str:
     return "" if found == recorded else f"records {recorded}, computes {found}"
 
 
-def check_numeric(
-    reference: Program, program: Program, inputs: Sequence[Any], pass_name: str
-) -> None:
+def check_numeric(reference: Program, program: Program, inputs: Inputs, pass_name: str) -> None:
     """Run both programs on copies of `inputs`, several calls, and compare every bit."""
     expected, actual = _runs(reference, inputs), _runs(program, inputs)
     for call, (wanted, got) in enumerate(zip(expected, actual, strict=True)):
@@ -139,15 +138,15 @@ def check_numeric(
                 )
 
 
-def _runs(program: Program, inputs: Sequence[Any]) -> Iterator[dict[str, Any]]:
+def _runs(program: Program, inputs: Inputs) -> Iterator[dict[str, Any]]:
     """What each call returns and leaves behind in buffers and inputs, by name."""
     module = program.module() if isinstance(program, ExportedProgram) else program
     module = copy.deepcopy(module)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())), torch.no_grad():
         torch.manual_seed(0)
         for _ in range(CALLS):
-            given = tree_map_only(torch.Tensor, torch.clone, tuple(inputs))
-            outputs = tree_flatten(module(*given))[0]
+            args, kwargs = given = tree_map_only(torch.Tensor, torch.clone, inputs)
+            outputs = tree_flatten(module(*args, **kwargs))[0]
             left = {f"output {i}": value for i, value in enumerate(outputs)}
             left |= {f"input {i}": value for i, value in enumerate(tree_flatten(given)[0])}
             left |= {f"buffer {name}": value.clone() for name, value in module.named_buffers()}

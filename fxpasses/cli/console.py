@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fxpasses.events import Listener
-from fxpasses.pipeline import PassReport
+from fxpasses.report import PassReport
 from fxpasses.regions import Region
 from fxpasses.registry import Pass
 from fxpasses.remarks import Remark

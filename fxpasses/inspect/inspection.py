@@ -22,9 +22,10 @@ from fxpasses.inspect import html
 from fxpasses.inspect.network import program_network
 from fxpasses.inspect.recorder import Recorder, Step
 from fxpasses.inspect.text import program_text
-from fxpasses.pipeline import Pipeline, PipelineResult
+from fxpasses.pipeline import Pipeline
 from fxpasses.program import Program
 from fxpasses.remarks import Remark
+from fxpasses.report import PipelineResult
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from fxpasses.events import Listener
 from fxpasses.inspect.text import region_text
-from fxpasses.pipeline import PassReport
 from fxpasses.program import Program, module_of
 from fxpasses.regions import Region, regions
 from fxpasses.registry import Pass
+from fxpasses.report import PassReport
 
 
 @dataclass(frozen=True)

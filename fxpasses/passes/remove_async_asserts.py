@@ -15,14 +15,15 @@ from torch.fx import Node
 
 from fxpasses.editor import Editor
 from fxpasses.operators import argument, operator_of
-from fxpasses.registry import Pass, register_pass
+from fxpasses.registry import register_pass
+from fxpasses.rewrite import RewritePass
 
 aten = torch.ops.aten
 
 
 @register_pass("remove-async-asserts")
 @dataclass(frozen=True)
-class RemoveAsyncAsserts(Pass):
+class RemoveAsyncAsserts(RewritePass):
     """Remove `aten._assert_async` in every form, with the math that fed only it."""
 
     targets = (
@@ -31,14 +32,13 @@ class RemoveAsyncAsserts(Pass):
         aten._functional_assert_async.msg,
     )
 
-    def run(self, editor: Editor) -> None:
-        for node in editor.find(*self.targets):
-            _remove(node, editor)
+    def match(self, node: Node, editor: Editor) -> str:
+        message = [] if operator_of(node) is aten._assert_async.default else [node.args[1]]
+        return "".join(map(str, message))
 
-
-def _remove(node: Node, editor: Editor) -> None:
-    if operator_of(node) is aten._functional_assert_async.msg:
-        editor.replace(node, argument(node, "dep_token"))
-    editor.erase(node)
-    message = node.args[1] if len(node.args) > 1 else ""
-    editor.passed(node, f"removed the check {message!r}" if message else "removed the check")
+    def rewrite(self, node: Node, match: str, editor: Editor) -> str:
+        if operator_of(node) is aten._functional_assert_async.msg:
+            editor.replace(node, argument(node, "dep_token"), effects_kept=True)
+        else:
+            editor.erase(node)
+        return f"removed the check {match!r}" if match else "removed the check"

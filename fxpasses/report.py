@@ -1,0 +1,45 @@
+"""What a run of a pipeline did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fxpasses.program import Program
+from fxpasses.remarks import Remark
+
+
+@dataclass(frozen=True)
+class PassReport:
+    """What one pass did to one region.
+
+    Attributes:
+        name: the pass.
+        region: path of the graph; "" is the top graph.
+        changed: whether the graph changed.
+        rewrites: how many rewrites the pass reported.
+        seconds: wall time of the pass, checks apart.
+        nodes_before: nodes in the graph when the pass began.
+        nodes_after: nodes in the graph when it ended.
+    """
+
+    name: str
+    region: str
+    changed: bool
+    rewrites: int
+    seconds: float
+    nodes_before: int
+    nodes_after: int
+
+
+@dataclass
+class PipelineResult:
+    """What a run did: the program, a report for each pass and region, and every remark."""
+
+    program: Program
+    reports: list[PassReport] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+
+    @property
+    def changed(self) -> bool:
+        """Whether any pass changed anything; if not, `program` is the one that was handed in."""
+        return any(report.changed for report in self.reports)

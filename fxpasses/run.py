@@ -1,0 +1,163 @@
+"""One run of a pipeline: the fork that is worked on, and what happened to it so far."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from torch.export import ExportedProgram
+from torch.fx import Graph
+
+from fxpasses import verify
+from fxpasses._torch import fake_mode_of
+from fxpasses.budget import Budget
+from fxpasses.editor import Editor
+from fxpasses.errors import InvalidOption, NoFixpoint, VerificationFailed
+from fxpasses.events import Listener
+from fxpasses.fake import Evaluator
+from fxpasses.fixpoint import Fixpoint, Item
+from fxpasses.program import Program, drop_unused_graphs, fork, module_of, sync_signature
+from fxpasses.regions import Region, regions
+from fxpasses.registry import Pass
+from fxpasses.report import PassReport, PipelineResult
+from fxpasses.values import value_of
+from fxpasses.verify import Inputs, Snapshot
+
+
+class Run:
+    """Runs passes over a program and collects what they did.
+
+    Args:
+        program: left as it is.
+        level: how much to check after each pass (`fxpasses.verify.LEVELS`).
+        inputs: positional and keyword inputs for level "numeric".
+        listener: told of each event.
+        budget: how many rewrites may be made.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        level: str,
+        inputs: Inputs | None,
+        listener: Listener,
+        budget: Budget,
+    ) -> None:
+        self.original = program
+        self.level = verify.rank(level)
+        self.inputs = self._numeric_inputs(inputs)
+        self.listener = listener
+        self.budget = budget
+        self.result = PipelineResult(program)
+        self.evaluate = Evaluator(fake_mode_of(map(value_of, module_of(program).graph.nodes)))
+        self._operators: dict[Graph, set[Any]] = {}
+
+    def all(self, items: Sequence[Item]) -> PipelineResult:
+        """Run each pass, and each group until it settles."""
+        try:
+            for item in items:
+                if isinstance(item, Fixpoint):
+                    self._repeat(item)
+                else:
+                    self._everywhere(item)
+        except Exception as error:
+            self.listener.failed(error)
+            raise
+        if not self.result.changed:
+            self.result.program = self.original
+        return self.result
+
+    def _repeat(self, group: Fixpoint) -> None:
+        for _ in range(group.limit):
+            reports, remarks = len(self.result.reports), len(self.result.remarks)
+            for pass_ in group.passes:
+                self._everywhere(pass_)
+            if not any(report.changed for report in self.result.reports[reports:]):
+                return
+        last = [str(remark) for remark in self.result.remarks[remarks:] if remark.kind == "passed"]
+        raise NoFixpoint(f"{group} still changes after {group.limit} rounds: " + "; ".join(last))
+
+    def _everywhere(self, pass_: Pass) -> None:
+        """Run one pass on each region, or report at once that it has nothing to do there."""
+        for region in regions(module_of(self.result.program)):
+            idle = pass_.targets and self._called(region).isdisjoint(pass_.targets)
+            if idle or not (pass_.counts_rewrites or self.budget.take()):
+                size = len(region.graph.nodes)
+                report = PassReport(pass_.name, region.path, False, 0, 0.0, size, size)
+                self.result.reports.append(report)
+            else:
+                self._work(pass_, self._forked(region))
+
+    def _called(self, region: Region) -> set[Any]:
+        if region.graph not in self._operators:
+            self._operators[region.graph] = region.operators()
+        return self._operators[region.graph]
+
+    def _forked(self, region: Region) -> Region:
+        """`region` in the program that is worked on, which is forked before the first change."""
+        if self.result.program is not self.original:
+            return region
+        self.result.program = fork(self.original)
+        forked = regions(module_of(self.result.program))
+        return next(mine for mine in forked if mine.path == region.path)
+
+    def _work(self, pass_: Pass, region: Region) -> None:
+        self.listener.before(pass_, region)
+        before = verify.snapshot(region.graph) if self.level else {}
+        size, start = len(region.graph.nodes), time.perf_counter()
+        editor = Editor(
+            self.result.program, region, pass_.name, self.listener, self.evaluate, self.budget
+        )
+        pass_.run(editor)
+        seconds = time.perf_counter() - start
+        changed = self._settle(editor, before)
+        report = PassReport(
+            pass_.name,
+            region.path,
+            changed,
+            editor.rewrites,
+            seconds,
+            size,
+            len(region.graph.nodes),
+        )
+        self.result.reports.append(report)
+        self.result.remarks += editor.remarks
+        self.listener.after(report)
+
+    def _settle(self, editor: Editor, before: Snapshot) -> bool:
+        """Bring code, signature and nested graphs in step with the graph, and check it."""
+        region = editor.region
+        if editor.changed:
+            drop_unused_graphs(region.module)
+            region.module.recompile()
+            self._operators.pop(region.graph, None)
+            if not region.path:
+                sync_signature(self.result.program)
+        return self._checked(editor, before) if self.level else editor.changed
+
+    def _checked(self, editor: Editor, before: Snapshot) -> bool:
+        """Whether the graph really changed, after it passed the checks of the level."""
+        region, name = editor.region, editor.pass_name
+        touched = verify.touched(region.graph, before)
+        if not touched and len(before) == len(region.graph.nodes):
+            return False
+        if not editor.changed:
+            node = touched[0].name if touched else ""
+            problem = "the graph changed behind the editor's back"
+            raise VerificationFailed(name, region.path, node, problem)
+        verify.check_structure(self.result.program, region, name)
+        if self.level >= verify.rank("metadata"):
+            verify.check_metadata(region, touched, name, self.evaluate)
+        if self.level >= verify.rank("numeric"):
+            verify.check_numeric(self.original, self.result.program, self.inputs, name)
+        return True
+
+    def _numeric_inputs(self, given: Inputs | None) -> Inputs:
+        if self.level < verify.rank("numeric") or given is not None:
+            return given or ((), {})
+        program = self.original
+        if isinstance(program, ExportedProgram) and program.example_inputs is not None:
+            args, kwargs = program.example_inputs
+            return tuple(args), dict(kwargs)
+        raise InvalidOption('verify="numeric" needs inputs: the program holds no example inputs')
