@@ -69,6 +69,19 @@ def is_composite(operator: torch._ops.OpOverload) -> bool:
     return bool(operator.has_kernel_for_dispatch_key(key))
 
 
+def storage_of(value: torch.Tensor) -> int | None:
+    """An identity that tensors with shared memory have in common; None where there is none."""
+    if value.layout is not torch.strided:
+        return None
+    return value.untyped_storage()._cdata  # noqa: SLF001  # two storage objects may share memory
+
+
+def hint(size: Any) -> int:
+    """The size that a symbolic size had when the program was traced; 0 where it had none."""
+    known = size.node.hint if isinstance(size, torch.SymInt) else size
+    return known if isinstance(known, int) else 0
+
+
 def copy_module(module: GraphModule) -> GraphModule:
     """A module with a graph of its own, whose Python code is generated when it is first called."""
     copied = _LazyGraphModule(module, copy.deepcopy(module.graph), type(module).__name__)

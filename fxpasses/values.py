@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from fxpasses._torch import expression
+from fxpasses._torch import always, expression, hint
 
 
 def value_of(node: Any) -> Any:
@@ -39,6 +39,21 @@ def strides(value: torch.Tensor) -> tuple[Any, ...]:
     """The strides that can be observed: those of dims that hold more than one element."""
     pairs = zip(sizes(value), value.stride(), strict=True)
     return tuple(0 if size == 1 else expression(stride) for size, stride in pairs)
+
+
+def has_distinct_places(value: torch.Tensor) -> bool:
+    """Whether it is certain that no two elements of a tensor share memory.
+
+    Taken by growing stride, each dim must step past all that the dims before it reach.
+    """
+    reach: Any = 0
+    dims = zip(value.stride(), value.shape, strict=True)
+    for stride, size in sorted(dims, key=lambda dim: hint(dim[0])):
+        if not always(size <= 1):
+            if not always(stride > reach):
+                return False
+            reach = reach + (size - 1) * stride
+    return True
 
 
 def signature_of(value: Any) -> Any:

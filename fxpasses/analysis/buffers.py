@@ -2,9 +2,9 @@
 
     writes_buffers(program)    # [BufferWrite(buffer="count", node="add_", ...)], [] for none
 
-A compiler may fold a constant; a buffer that the program writes is none. The answer covers the
-graph signature of a functionalised program, and in-place operators, views of buffers and nested
-graphs of one that is not.
+A compiler may fold a constant; a buffer that the program writes is none, nor is a parameter or a
+captured tensor that it writes. The answer covers the graph signature of a functionalised program,
+and in-place operators, views of buffers and nested graphs of one that is not.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from fxpasses.analysis.memory import Memory
 from fxpasses.program import Program, module_of
 from fxpasses.regions import Region, attribute, placeholders, regions
 from fxpasses.remarks import source_of
+
+_MUTATIONS = frozenset({"BUFFER_MUTATION", "PARAMETER_MUTATION"})
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,11 @@ def _declared(program: Program) -> Iterator[BufferWrite]:
     if isinstance(program, GraphModule):
         return
     nodes = {node.name: node for node in program.graph.nodes}
-    for output, buffer in program.graph_signature.buffers_to_mutate.items():
-        yield BufferWrite(buffer, output, "", source_of(nodes[output]))
+    for result in program.graph_signature.output_specs:
+        if result.kind.name in _MUTATIONS:
+            yield BufferWrite(
+                str(result.target), result.arg.name, "", source_of(nodes[result.arg.name])
+            )
 
 
 def _in_place(program: Program) -> Iterator[BufferWrite]:
@@ -65,7 +70,11 @@ def _buffers(program: Program, region: Region) -> Iterator[tuple[Node, str]]:
     """The nodes of a region that stand for a buffer or another tensor the program holds."""
     if isinstance(program, ExportedProgram) and not region.path:
         signature = program.graph_signature
-        named = {**signature.inputs_to_buffers, **signature.inputs_to_lifted_tensor_constants}
+        named = {
+            **signature.inputs_to_parameters,
+            **signature.inputs_to_buffers,
+            **signature.inputs_to_lifted_tensor_constants,
+        }
         for node in placeholders(region.graph):
             if node.name in named:
                 yield node, named[node.name]

@@ -27,7 +27,9 @@ _CHECKS = frozenset(
     {"_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_print", "sym_constrain_range"}
     | {"sym_constrain_range_for_size", "_functional_assert_async", "_functional_assert_scalar"}
 )
-_UNSPECIFIED = frozenset({"empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided"})
+_UNSPECIFIED = frozenset(
+    {"empty", "empty_strided", "empty_like", "empty_permuted"} | {"new_empty", "new_empty_strided"}
+)
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class Numbering:
     """Value numbers of one graph, as it is when this is built.
 
     A rewrite keeps values, so the numbers of nodes that stay remain true while a pass rewrites
-    the graph; a node made later has no number, and equals only itself.
+    the graph. A node made later has no number and equals only itself, unless it `stands_for` one.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -80,9 +80,14 @@ class Numbering:
         """The value number of `operand` as `reader` finds it, after the writes in between."""
         position = self.memory.position
         if operand not in position or reader not in position:
-            return operand
+            return (operand, reader) if self.memory.writers else operand
         write = self.memory.last_write(operand, reader)
         return self.number(operand) if write is None else (operand, write)
+
+    def stands_for(self, new: Node, old: Node) -> None:
+        """Let `new`, which a rewrite put in the place of `old`, hold its value."""
+        self._numbers[new] = self.number(old)
+        self.memory.stands_for(new, old)
 
     def _number(self, node: Node) -> Hashable:
         """A number shared by every node that computes the same, or the node itself."""

@@ -5,8 +5,9 @@ values can be laid out like the destination. What differs is where they come fro
 every place (`replace-masked-fill-with-where`) or the same mask's picks of another tensor
 (`replace-masked-copy-with-where`).
 
-The in-place form writes the result back, so it keeps the destination's layout by itself. The
-functional form gives a new tensor, and `where` takes its layout from its operands, the mask first.
+The in-place form writes the result back to every place, so it keeps the destination's layout by
+itself, and needs a place for each element. The functional form gives a new tensor, and `where`
+takes its layout from its operands, the mask first.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from torch.fx import Node
 from fxpasses.editor import Editor
 from fxpasses.operators import argument, nodes_in, operator_of
 from fxpasses.rewrite import RewritePass, guard
-from fxpasses.values import is_mask, is_tensor, sizes, strides, value_of
+from fxpasses.values import (
+    has_distinct_places,
+    is_mask,
+    is_tensor,
+    sizes,
+    strides,
+    value_of,
+)
 from fxpasses.verdict import YES, Verdict, no
 
 aten = torch.ops.aten
@@ -65,6 +73,13 @@ class MaskedWritePass(RewritePass):
     @guard
     def single_mask(self, node: Node, match: MaskedWrite, editor: Editor) -> Verdict:
         return masks_all_of(match.indices, match.destination)
+
+    @guard
+    def distinct_places(self, node: Node, match: MaskedWrite, editor: Editor) -> Verdict:
+        if operator_of(node) is aten.index_put.default:
+            return YES
+        alone = has_distinct_places(value_of(match.destination))
+        return YES if alone else no(f"elements of {match.destination} may share memory")
 
 
 def masks_all_of(indices: list[Any], indexed: Node) -> Verdict:

@@ -55,6 +55,9 @@ class ReplaceMaskedCopyWithWhere(MaskedWritePass):
         picking, numbering = picking_mask(match), editor.numbering
         if numbering.read(match.mask, node) == numbering.read(picking, match.values):
             return YES
+        if match.mask is picking:
+            write = numbering.memory.last_write(picking, node)
+            return no(f"{write} may write mask {picking} after the pick")
         return no(f"mask {match.mask} need not equal mask {picking} of the picks")
 
     @guard

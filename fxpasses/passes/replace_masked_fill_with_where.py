@@ -32,6 +32,13 @@ class ReplaceMaskedFillWithWhere(MaskedWritePass):
         return found if found and all(size == 1 for size in sizes(value_of(found.values))) else None
 
     @guard
+    def same_kind(self, node: Node, match: MaskedWrite, editor: Editor) -> Verdict:
+        value, destination = value_of(match.values), value_of(match.destination)
+        if value.dtype != destination.dtype:
+            return no(f"the value is {value.dtype}, the destination {destination.dtype}")
+        return YES
+
+    @guard
     def broadcasts(self, node: Node, match: MaskedWrite, editor: Editor) -> Verdict:
         value, destination = value_of(match.values), value_of(match.destination)
         if value.dim() > destination.dim():
