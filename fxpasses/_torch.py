@@ -73,7 +73,8 @@ def storage_of(value: torch.Tensor) -> int | None:
     """An identity that tensors with shared memory have in common; None where there is none."""
     if value.layout is not torch.strided:
         return None
-    return value.untyped_storage()._cdata  # noqa: SLF001  # two storage objects may share memory
+    identity: int = value.untyped_storage()._cdata  # noqa: SLF001  # storages compare as objects
+    return identity
 
 
 def hint(size: Any) -> int:
@@ -94,6 +95,7 @@ def with_module(program: ExportedProgram, module: GraphModule) -> ExportedProgra
     copied = copy.copy(program)
     copied._graph_module = module  # noqa: SLF001  # the constructor would generate code
     copied._graph_signature = copy.deepcopy(program.graph_signature)  # noqa: SLF001
+    copied._constants = dict(program.constants)  # noqa: SLF001
     return copied
 
 
