@@ -1,4 +1,4 @@
-"""How many rewrites a run may still make.
+"""How many rewrites a run may still make, and which it made.
 
 A run with a limit stops rewriting when it is spent and leaves the rest of the program alone, which
 is what a bisection needs: the program after the first n rewrites, for any n. A `RewritePass` pays
@@ -7,19 +7,24 @@ one for each rewrite, another pass one for each region that it works on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass
 class Budget:
-    """A count of rewrites; `limit` None means that there is no end to them."""
+    """The rewrites of a run.
+
+    Attributes:
+        limit: how many may be made; None means that there is no end to them.
+        taken: the pass and the region of each that was made, in order.
+    """
 
     limit: int | None = None
-    taken: int = 0
+    taken: list[tuple[str, str]] = field(default_factory=list)
 
-    def take(self) -> bool:
-        """Take one rewrite, unless the limit is reached."""
-        if self.taken == self.limit:
+    def take(self, pass_name: str, region: str) -> bool:
+        """Take one rewrite for a pass on a region, unless the limit is reached."""
+        if len(self.taken) == self.limit:
             return False
-        self.taken += 1
+        self.taken.append((pass_name, region))
         return True

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch._ops import OpOverload
 from torch.fx import Node
 from torch.utils._pytree import tree_leaves
@@ -25,6 +26,7 @@ from fxpasses import _torch
 from fxpasses.analysis.effects import effects
 from fxpasses.analysis.equivalence import Numbering
 from fxpasses.budget import Budget
+from fxpasses.constants import add_constant
 from fxpasses.errors import RewriteRefused
 from fxpasses.events import Listener
 from fxpasses.fake import Evaluator
@@ -108,6 +110,15 @@ class Editor:
         self.changed = True
         return node
 
+    def constant(self, tensor: torch.Tensor) -> Node:
+        """A node that stands for `tensor`, which the program holds from now on.
+
+        Raises:
+            RewriteRefused: in a nested graph of an exported program.
+        """
+        self.changed = True
+        return add_constant(self.program, self.region, tensor, self.evaluate.mode)
+
     def replace(self, old: Node, new: Any, effects_kept: bool = False) -> None:
         """Let every reader of `old` read `new`, then erase `old` and its dead, pure feeders.
 
@@ -179,7 +190,7 @@ class Editor:
 
     def may_rewrite(self) -> bool:
         """Whether one more rewrite may be made; asking counts it as made."""
-        return self._budget.take()
+        return self._budget.take(self.pass_name, self.region.path)
 
     def passed(self, node: Node, what: str) -> None:
         """Report a rewrite of `node`: `what` completes "rewrote NODE: ..."."""

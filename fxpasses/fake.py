@@ -33,7 +33,7 @@ class Evaluator:
     """
 
     def __init__(self, mode: FakeTensorMode | None = None) -> None:
-        self._mode = mode
+        self.mode = mode
         self._known: dict[Hashable, Any] = {}
 
     def __call__(self, target: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -55,7 +55,7 @@ class Evaluator:
 
     def _run(self, target: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-        mode = fake_mode_of(tensors) or self._mode
+        mode = fake_mode_of(tensors) or self.mode
         if mode is None:
             return None if tensors else target(*args, **kwargs)
         with evaluating(mode):

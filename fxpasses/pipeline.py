@@ -76,6 +76,7 @@ class Pipeline:
         kwargs: Mapping[str, Any] | None = None,
         listeners: Sequence[Listener] = (),
         limit: int | None = None,
+        in_place: bool = False,
     ) -> PipelineResult:
         """Run the passes over every region of `program`.
 
@@ -87,6 +88,8 @@ class Pipeline:
             kwargs: keyword inputs for "numeric".
             listeners: told of each event.
             limit: stop rewriting after so many rewrites; None for no limit.
+            in_place: change `program` itself. An error then leaves it half rewritten, and
+                "numeric" has nothing to compare with and is refused.
 
         Raises:
             VerificationFailed: a check after a pass found the program wrong.
@@ -94,7 +97,8 @@ class Pipeline:
             PassError: a pass could not do its work.
         """
         given = None if inputs is None else (tuple(inputs), dict(kwargs or {}))
-        return Run(program, verify, given, Announcer(listeners), Budget(limit)).all(self.items)
+        run = Run(program, verify, given, Announcer(listeners), Budget(limit), in_place)
+        return run.all(self.items)
 
 
 def _expand(steps: Sequence[text.Step | text.Group], known: Registry) -> list[Item]:

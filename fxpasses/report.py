@@ -33,11 +33,19 @@ class PassReport:
 
 @dataclass
 class PipelineResult:
-    """What a run did: the program, a report for each pass and region, and every remark."""
+    """What a run did.
+
+    Attributes:
+        program: the program after the last pass.
+        reports: one for each pass and region, in the order they ran.
+        remarks: what was rewritten and what was left alone, and why.
+        counted: pass and region of each rewrite that a limit counts, in order.
+    """
 
     program: Program
     reports: list[PassReport] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
+    counted: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def changed(self) -> bool:

@@ -29,11 +29,12 @@ class Run:
     """Runs passes over a program and collects what they did.
 
     Args:
-        program: left as it is.
+        program: left as it is, unless `in_place`.
         level: how much to check after each pass (`fxpasses.verify.LEVELS`).
         inputs: positional and keyword inputs for level "numeric".
         listener: told of each event.
         budget: how many rewrites may be made.
+        in_place: work on `program` itself instead of a fork.
     """
 
     def __init__(
@@ -43,13 +44,17 @@ class Run:
         inputs: Inputs | None,
         listener: Listener,
         budget: Budget,
+        in_place: bool = False,
     ) -> None:
         self.original = program
         self.level = verify.rank(level)
+        if in_place and self.level >= verify.rank("numeric"):
+            raise InvalidOption('verify="numeric" compares with the original: not in place')
         self.inputs = self._numeric_inputs(inputs)
         self.listener = listener
         self.budget = budget
-        self.result = PipelineResult(program)
+        self.in_place = in_place
+        self.result = PipelineResult(program, counted=budget.taken)
         self.evaluate = Evaluator(fake_mode_of(map(value_of, module_of(program).graph.nodes)))
         self._operators: dict[Graph, set[Any]] = {}
 
@@ -82,7 +87,7 @@ class Run:
         """Run one pass on each region, or report at once that it has nothing to do there."""
         for region in regions(module_of(self.result.program)):
             idle = pass_.targets and self._called(region).isdisjoint(pass_.targets)
-            if idle or not (pass_.counts_rewrites or self.budget.take()):
+            if idle or not (pass_.counts_rewrites or self.budget.take(pass_.name, region.path)):
                 size = len(region.graph.nodes)
                 report = PassReport(pass_.name, region.path, False, 0, 0.0, size, size)
                 self.result.reports.append(report)
@@ -96,7 +101,7 @@ class Run:
 
     def _forked(self, region: Region) -> Region:
         """`region` in the program that is worked on, which is forked before the first change."""
-        if self.result.program is not self.original:
+        if self.in_place or self.result.program is not self.original:
             return region
         self.result.program = fork(self.original)
         forked = regions(module_of(self.result.program))
