@@ -68,5 +68,5 @@ def _as_input(program: ExportedProgram, tensor: torch.Tensor) -> Node:
 
 
 def _first_computation(program: ExportedProgram) -> Node:
-    nodes: list[Node] = list(program.graph.nodes)
-    return next(node for node in nodes if node.op != "placeholder")
+    node: Node = next(node for node in program.graph.nodes if node.op != "placeholder")
+    return node
