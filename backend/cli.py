@@ -95,8 +95,8 @@ def summary(value: Any) -> str:
 @reporting()
 def demo(output: Path, device: str | None) -> None:
     """Take SmolVLM's vision embeddings from export to a checked .pte."""
-    from backend import demo as room
+    from backend.demo import show
 
     output.mkdir(parents=True, exist_ok=True)
-    if not room.show(output, device):
+    if not show(output, device):
         raise Failure("the lowered program differs from eager, or still reads counts")

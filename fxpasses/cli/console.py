@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from fxpasses.events import Listener
-from fxpasses.report import PassReport
 from fxpasses.regions import Region
 from fxpasses.registry import Pass
 from fxpasses.remarks import Remark
+from fxpasses.report import PassReport
 
 _STYLES = {"passed": "green", "missed": "yellow"}
 _WIDTH_OF_A_PIPE = 160
