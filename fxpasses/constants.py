@@ -60,7 +60,7 @@ def _as_input(program: ExportedProgram, tensor: torch.Tensor) -> Node:
     place = next((i for i, s in enumerate(specs) if s.kind is InputKind.USER_INPUT), len(specs))
     nodes = [*placeholders(program.graph), _first_computation(program)]
     with program.graph.inserting_before(nodes[place]):
-        node = program.graph.placeholder(f"c_{target}")
+        node: Node = program.graph.placeholder(f"c_{target}")
     spec = InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), target)
     specs.insert(place, spec)
     program.constants[target] = tensor

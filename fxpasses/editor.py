@@ -45,6 +45,8 @@ class Editor:
         pass_name: the pass that works.
         region: the region under work; `editor.region.graph` is its graph.
         changed: whether anything was inserted, replaced or erased.
+        tried: nodes that a `RewritePass` looked at.
+        matched: those of them that were what it looks for.
         rewrites: rewrites that the pass reported with `passed`.
         remarks: what the pass did and left alone, in order.
         evaluate: gives the fake value of a call without making it (`fxpasses.fake.Evaluator`).
@@ -62,7 +64,7 @@ class Editor:
         self.program = program
         self.region = region
         self.changed = False
-        self.rewrites = 0
+        self.tried = self.matched = self.rewrites = 0
         self.remarks: list[Remark] = []
         self.evaluate = evaluate
         self.pass_name = pass_name

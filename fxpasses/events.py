@@ -18,12 +18,18 @@ from fxpasses.regions import Region
 from fxpasses.remarks import Remark
 
 if TYPE_CHECKING:
+    from fxpasses.fixpoint import Item
+    from fxpasses.program import Program
     from fxpasses.registry import Pass
     from fxpasses.report import PassReport
+    from fxpasses.verify import Inputs
 
 
 class Listener:
-    """Five events of a run, in the order they can happen for one pass on one region."""
+    """The events of a run: `begin` once, then the others for each pass and region."""
+
+    def begin(self, program: Program, items: Sequence[Item], inputs: Inputs, verify: str) -> None:
+        """A run begins: the program as handed in, the passes and groups, numeric inputs, level."""
 
     def before(self, pass_: Pass, region: Region) -> None:
         """`pass_` is about to run on `region`."""
@@ -46,6 +52,10 @@ class Announcer(Listener):
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
         self.listeners = listeners
+
+    def begin(self, program: Program, items: Sequence[Item], inputs: Inputs, verify: str) -> None:
+        for listener in self.listeners:
+            listener.begin(program, items, inputs, verify)
 
     def before(self, pass_: Pass, region: Region) -> None:
         for listener in self.listeners:

@@ -20,6 +20,8 @@ class PassReport:
         seconds: wall time of the pass, checks apart.
         nodes_before: nodes in the graph when the pass began.
         nodes_after: nodes in the graph when it ended.
+        tried: nodes that a `RewritePass` looked at.
+        matched: those that were what it looks for, whatever its guards said.
     """
 
     name: str
@@ -29,6 +31,8 @@ class PassReport:
     seconds: float
     nodes_before: int
     nodes_after: int
+    tried: int = 0
+    matched: int = 0
 
 
 @dataclass

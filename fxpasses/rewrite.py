@@ -93,8 +93,11 @@ class RewritePass(Pass):
 
     def run(self, editor: Editor) -> None:
         for node in editor.find(*self.targets):
-            if not is_erased(node) and (match := self.match(node, editor)) is not None:
-                self._try(node, match, editor)
+            if not is_erased(node):
+                editor.tried += 1
+                if (match := self.match(node, editor)) is not None:
+                    editor.matched += 1
+                    self._try(node, match, editor)
 
     def without(self, *guards: str) -> RewritePass:
         """This pass with some guards switched off: unsound, and what a test of a guard needs.

@@ -60,6 +60,7 @@ class Run:
 
     def all(self, items: Sequence[Item]) -> PipelineResult:
         """Run each pass, and each group until it settles."""
+        self.listener.begin(self.original, items, self.inputs, verify.LEVELS[self.level])
         try:
             for item in items:
                 if isinstance(item, Fixpoint):
@@ -118,13 +119,15 @@ class Run:
         seconds = time.perf_counter() - start
         changed = self._settle(editor, before)
         report = PassReport(
-            pass_.name,
-            region.path,
-            changed,
-            editor.rewrites,
-            seconds,
-            size,
-            len(region.graph.nodes),
+            name=pass_.name,
+            region=region.path,
+            changed=changed,
+            rewrites=editor.rewrites,
+            seconds=seconds,
+            nodes_before=size,
+            nodes_after=len(region.graph.nodes),
+            tried=editor.tried,
+            matched=editor.matched,
         )
         self.result.reports.append(report)
         self.result.remarks += editor.remarks
