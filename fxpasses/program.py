@@ -47,9 +47,8 @@ def _copy_nested(module: GraphModule, copies: dict[int, GraphModule]) -> GraphMo
     if id(module) in copies:
         return copies[id(module)]
     copied = copies[id(module)] = copy_module(module)
-    for name, child in module.named_children():
-        if isinstance(child, GraphModule):
-            setattr(copied, name, _copy_nested(child, copies))
+    for name, child in nested_graphs(module):
+        setattr(copied, name, _copy_nested(child, copies))
     return copied
 
 
@@ -58,9 +57,17 @@ def drop_unused_graphs(module: GraphModule) -> None:
     named = {
         str(node.target) for node in module.graph.nodes if node.op in ("get_attr", "call_module")
     }
-    for name, child in list(module.named_children()):
-        if isinstance(child, GraphModule) and name not in named:
+    for name, _ in nested_graphs(module):
+        if name not in named:
             delattr(module, name)
+
+
+def nested_graphs(module: GraphModule) -> list[tuple[str, GraphModule]]:
+    """The graph modules directly under `module` by name, one with two names twice."""
+    below = module.named_modules(remove_duplicate=False)
+    return [
+        (n, child) for n, child in below if isinstance(child, GraphModule) and n and "." not in n
+    ]
 
 
 def sync_signature(program: Program) -> None:

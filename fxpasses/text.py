@@ -20,7 +20,7 @@ from typing import NoReturn
 from fxpasses.errors import InvalidPipeline
 
 _TOKEN = re.compile(
-    r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<word>[^\s,={}\[\]"]+)|(?P<mark>[,={}\[\]]))'
+    r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<word>[^\s,={}\[\]()"]+)|(?P<mark>[,={}\[\]()]))'
 )
 _NAME = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
 

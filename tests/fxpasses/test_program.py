@@ -1,0 +1,56 @@
+"""Programs under work: forks, and nested graphs that nothing runs any more."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from fxpasses import Pass, Pipeline, Registry, register_pass
+from fxpasses.program import fork, module_of
+from fxpasses.regions import regions
+
+known = Registry()
+
+
+@register_pass("take-the-operand", into=known)
+@dataclass(frozen=True)
+class TakeTheOperand(Pass):
+    """Replaces what a cond returns by what it was given."""
+
+    def run(self, editor):
+        for node in editor.find(torch.ops.higher_order.cond):
+            for result in list(node.users):
+                editor.replace(result, node.args[3][0])
+
+
+class Branches(torch.nn.Module):
+    def forward(self, flag, x):
+        return torch.cond(flag, lambda x: x.sin(), lambda x: x.cos(), (x,)) + 1
+
+
+@pytest.fixture(scope="module")
+def program():
+    return torch.export.export(Branches(), (torch.tensor(True), torch.randn(3)))
+
+
+def test_graphs_that_nothing_runs_are_dropped(program):
+    result = Pipeline.parse("take-the-operand", known).run(program)
+    assert [name for name, _ in result.program.graph_module.named_children()] == []
+    x = torch.randn(3)
+    assert torch.equal(result.program.module()(torch.tensor(True), x), x + 1)
+
+
+def test_a_fork_shares_weights_and_no_graph(program):
+    copied = fork(program)
+    mine, theirs = (regions(module_of(each)) for each in (copied, program))
+    assert [region.path for region in mine] == [region.path for region in theirs]
+    assert all(left.graph is not right.graph for left, right in zip(mine, theirs, strict=True))
+    assert copied.state_dict is program.state_dict
+
+
+def test_a_graph_shared_by_two_operators_stays_shared(program):
+    module = fork(program).graph_module
+    module.false_graph_0 = module.true_graph_0
+    copied = module_of(fork(module))
+    assert copied.false_graph_0 is copied.true_graph_0
+    assert len(regions(copied)) == 2
