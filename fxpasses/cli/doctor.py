@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 def doctor() -> None:
     """Check versions, compiler, flatc and CUDA."""
     findings = list(examine())
-    print_table(("", "state", "found", "advice"), findings)
+    print_table(("what", "state", "found", "advice"), findings)
     if any(finding.state == "missing" for finding in findings):
         raise SystemExit(1)
 

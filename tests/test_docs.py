@@ -1,0 +1,51 @@
+"""What the pages say is true: their Python runs, and their commands print what is shown.
+
+`...` in a shown output stands for any text. Blocks of one page share a directory and names.
+"""
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fxpasses.cli import main
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.compile
+@pytest.mark.parametrize("page", ["README.md", "docs/pipelines.md", "docs/command-line.md"])
+def test_page(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / page).read_text(encoding="utf-8")
+    names = {"__name__": "page"}
+    blocks = BLOCK.findall(text)
+    assert blocks
+    for language, block in blocks:
+        if language == "python":
+            path = tmp_path / "page.py"
+            path.write_text(block)
+            exec(compile(block, path, "exec"), names)
+        else:
+            run_console(block)
+
+
+def run_console(block):
+    for command, shown in re.findall(r"^\$ fxpasses (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+        result = CliRunner().invoke(main, shlex.split(command))
+        assert (result.exit_code == 0) is not shown.startswith("error: "), result.output
+        assert doctest.OutputChecker().check_output(shown, result.output, FLAGS), result.output
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *(ROOT / "docs").glob("*.md")], ids=str)
+def test_links_lead_somewhere(page):
+    text = re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert target.startswith("https://") or (page.parent / target).exists(), target

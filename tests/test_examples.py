@@ -1,0 +1,70 @@
+"""The example: a pass of the user's own, found by name everywhere a pass is named."""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+from backend.program import pte
+from fxpasses import Pipeline
+from fxpasses.cli import main
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+PASS = "acme.drop-dropout"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered():
+    result = CliRunner().invoke(main, ["--load", str(EXAMPLES / "drop_dropout.py"), "passes"])
+    assert PASS in result.stdout
+    return result
+
+
+def exported(train):
+    head = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.1)).train(train)
+    return torch.export.export(head, (torch.randn(2, 4),))
+
+
+def test_it_drops_dropout_that_is_done_training():
+    result = Pipeline.parse(PASS).run(exported(train=False), verify="numeric")
+    assert [remark.kind for remark in result.remarks] == ["passed"]
+    assert "dropout" not in result.program.graph_module.code
+
+
+def test_it_keeps_dropout_that_drops():
+    result = Pipeline.parse(PASS).run(exported(train=True))
+    assert [(remark.kind, remark.guard) for remark in result.remarks] == [("missed", "evaluating")]
+
+
+@pytest.mark.compile
+def test_a_partitioner_takes_it_by_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    spec = importlib.util.spec_from_file_location("example", EXAMPLES / "lower_with_own_pass.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    path = tmp_path / "head.pte"
+    example.main(str(path))
+    assert "tensor(" in capsys.readouterr().out
+    payload = pte.read(path.read_bytes(), "head.pte").methods["forward"].payload
+    assert payload.pipeline == str(Pipeline.parse(f"{PASS},default"))
+    assert [remark["pass_name"] for remark in payload.remarks] == [PASS]
+
+
+def test_an_installed_package_offers_it_by_an_entry_point(tmp_path):
+    shutil.copy(EXAMPLES / "drop_dropout.py", tmp_path / "acme_passes.py")
+    info = tmp_path / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[fxpasses.passes]\nacme = acme_passes\n")
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from fxpasses.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, "passes", PASS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Remove `aten.dropout`" in done.stdout
