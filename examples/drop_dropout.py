@@ -22,5 +22,5 @@ class DropDropout(RewritePass):
         return no("it is training: export the module in eval mode") if match[2] else YES
 
     def rewrite(self, node, match, editor):
-        editor.replace(node, match[0])
+        editor.replace(node, match[0], effects_kept=True)
         return "dropout passed its input on"

@@ -44,8 +44,6 @@ def run_console(block):
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *(ROOT / "docs").glob("*.md")], ids=str)
 def test_links_lead_somewhere(page):
-    text = re.sub(
-        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
-    )
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
+    prose = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)#]+)\)", prose):
         assert target.startswith("https://") or (page.parent / target).exists(), target

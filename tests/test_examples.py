@@ -1,6 +1,6 @@
 """The example: a pass of the user's own, found by name everywhere a pass is named."""
 
-import importlib.util
+import importlib
 import shutil
 import subprocess
 import sys
@@ -8,21 +8,26 @@ from pathlib import Path
 
 import pytest
 import torch
-from click.testing import CliRunner
 
 from backend.program import pte
 from fxpasses import Pipeline
-from fxpasses.cli import main
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PASS = "acme.drop-dropout"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def registered():
-    result = CliRunner().invoke(main, ["--load", str(EXAMPLES / "drop_dropout.py"), "passes"])
-    assert PASS in result.stdout
-    return result
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    """Import the pass as a script beside it would."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    importlib.import_module("drop_dropout")
+
+
+def fxpasses(*arguments, before=""):
+    """Run the command in a process of its own, where nothing is registered yet."""
+    code = f"{before}\nfrom fxpasses.cli import main; main()"
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def exported(train):
@@ -42,17 +47,19 @@ def test_it_keeps_dropout_that_drops():
 
 
 @pytest.mark.compile
-def test_a_partitioner_takes_it_by_name(tmp_path, monkeypatch, capsys):
-    monkeypatch.syspath_prepend(EXAMPLES)
-    spec = importlib.util.spec_from_file_location("example", EXAMPLES / "lower_with_own_pass.py")
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
+def test_a_partitioner_takes_it_by_name(tmp_path, capsys):
     path = tmp_path / "head.pte"
-    example.main(str(path))
+    importlib.import_module("lower_with_own_pass").main(str(path))
     assert "tensor(" in capsys.readouterr().out
     payload = pte.read(path.read_bytes(), "head.pte").methods["forward"].payload
     assert payload.pipeline == str(Pipeline.parse(f"{PASS},default"))
     assert [remark["pass_name"] for remark in payload.remarks] == [PASS]
+
+
+def test_a_command_loads_it_from_its_file():
+    done = fxpasses("--load", EXAMPLES / "drop_dropout.py", "passes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert PASS in done.stdout
 
 
 def test_an_installed_package_offers_it_by_an_entry_point(tmp_path):
@@ -61,10 +68,6 @@ def test_an_installed_package_offers_it_by_an_entry_point(tmp_path):
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[fxpasses.passes]\nacme = acme_passes\n")
-    code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from fxpasses.cli import main; main()"
-    )
-    command = [sys.executable, "-c", code, "passes", PASS]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = fxpasses("passes", PASS, before=f"import sys; sys.path.insert(0, {str(tmp_path)!r})")
     assert (done.returncode, done.stderr) == (0, "")
     assert "Remove `aten.dropout`" in done.stdout
