@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -27,14 +28,18 @@ from fxpasses.analysis.effects import effects
 from fxpasses.analysis.equivalence import Numbering
 from fxpasses.budget import Budget
 from fxpasses.constants import add_constant
+from fxpasses.dialect import Spelling, dialect_of
 from fxpasses.errors import RewriteRefused
 from fxpasses.events import Listener
 from fxpasses.fake import Evaluator
-from fxpasses.operators import is_higher_order, operator_of
+from fxpasses.operators import is_higher_order, operator_of, unwrap
 from fxpasses.program import Program
 from fxpasses.regions import Region
 from fxpasses.remarks import Remark, source_of
 from fxpasses.values import signature_of, value_of
+
+# Where in the user's program a node comes from; the last is ExecuTorch's number for that.
+_INHERITED = ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn", "debug_handle")
 
 
 class Editor:
@@ -73,6 +78,10 @@ class Editor:
         self._numbering: Numbering | None = None
         self._origins: tuple[Node, ...] = ()
 
+    @cached_property
+    def _spell(self) -> Spelling:
+        return dialect_of(self.program)
+
     @property
     def numbering(self) -> Numbering:
         """Value numbers and memory of the region; true for the nodes it had at first use."""
@@ -96,18 +105,22 @@ class Editor:
     def call(self, target: Callable[..., Any], *args: Any, **kwargs: Any) -> Node:
         """Insert a call of `target` where `at` says, with its metadata, and return it.
 
+        In a program of ExecuTorch's edge dialect an ATen operator is inserted as an edge one.
+
         Raises:
             RewriteRefused: outside of `with editor.at(...)`, or the operator rejects its operands.
         """
         if not self._origins:
             raise RewriteRefused("say where to insert: with editor.at(node): ...")
         self._refuse_foreign(args, kwargs)
+        spelled = self._spell(target)
+        operator = unwrap(spelled)
         try:
-            value = self.evaluate(target, *args, **kwargs)
+            value = self.evaluate(operator, *args, **kwargs)
         except Exception as error:  # whatever an operator raises, it does not take these operands
             raise RewriteRefused(f"{target} does not take {args}: {error}") from error
-        name = target._schema.name.split("::")[-1] if isinstance(target, OpOverload) else None
-        node = self.region.graph.create_node("call_function", target, args, kwargs, name)
+        name = operator._schema.name.split("::")[-1] if isinstance(operator, OpOverload) else None
+        node = self.region.graph.create_node("call_function", spelled, args, kwargs, name)
         self._describe(node, value)
         self.changed = True
         return node
@@ -222,7 +235,7 @@ class Editor:
     def _describe(self, node: Node, value: Any) -> None:
         """Give a new node its value, its provenance and the source position of its first origin."""
         first = self._origins[0]
-        for key in ("stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn"):
+        for key in _INHERITED:
             if key in first.meta:
                 node.meta[key] = first.meta[key]
         _torch.creates(node, self.pass_name, self._origins)
