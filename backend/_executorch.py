@@ -1,8 +1,9 @@
 # mypy: disable-error-code="import-untyped"
 """The one door to ExecuTorch: every name that the backend takes from it, imported quietly.
 
-ExecuTorch marks its AOTInductor classes as experimental with warnings, and one of its dependencies
-logs a deprecation of its own while it is imported. Neither is news to a user of this package.
+ExecuTorch marks its AOTInductor classes as experimental with warnings, its dependencies log
+deprecations of their own, and torch logs that a machine without a GPU has none. None of it is news
+to a user of this package.
 """
 
 from __future__ import annotations
@@ -12,19 +13,34 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+NOISY_LOGGERS = (
+    "torch._subclasses.fake_tensor",  # logs what it raises, also where that is expected
+    "torch.utils._pytree",
+    "torch.utils.cpp_extension",
+)
+
 
 @contextmanager
 def quietly() -> Iterator[None]:
     """Hold back what ExecuTorch says about itself; errors still pass."""
-    noisy = logging.getLogger("torch.utils._pytree")
-    level = noisy.level
-    noisy.setLevel(logging.ERROR)
+    root = logging.getLogger()
+    levels = {name: logging.getLogger(name).level for name in NOISY_LOGGERS}
+    for name in NOISY_LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    root.addFilter(is_news)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        noisy.setLevel(level)
+        root.removeFilter(is_news)
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """Whether a record of the root logger, which ExecuTorch uses, is more than chatter."""
+    return "executorch" not in record.pathname or record.levelno >= logging.ERROR
 
 
 with quietly():

@@ -10,6 +10,7 @@ program can tell which pipeline made it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch._ops import OpOverload
@@ -48,6 +49,10 @@ with quietly():  # deriving from an experimental class warns, too
             settings = Settings(str(Pipeline.parse(str(passes))), device_name(device))
             with quietly():
                 super().__init__(FxCudaBackend.__name__, [*settings.to_specs(), *compile_specs])
+
+        def __init_subclass__(cls, **kwargs: Any) -> None:
+            with quietly():
+                super().__init_subclass__(**kwargs)
 
         def transform_for_pre_decomposition(self, program: ExportedProgram) -> ExportedProgram:
             """What the edge dialect would lose is put in a form that survives it."""

@@ -19,7 +19,7 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from backend._executorch import EdgeOpOverload
-from backend.compile.prepare import overload_with, typed
+from backend.compile.prepare import overload_with, retarget, typed
 from backend.compile.regions import rebuild, regions
 from backend.errors import NotSupported
 
@@ -79,4 +79,4 @@ def as_exported(node: Node) -> None:
     numbers = {name for name, kind, _ in typed(node) if kind == "number" and name == "other"}
     sibling = overload_with(node.target, numbers, "Tensor") if numbers else None  # type: ignore[arg-type]
     if sibling is not None and sibling._schema.name in EXPORTED_WITH_TENSOR:
-        node.target = sibling
+        retarget(node, sibling)

@@ -12,6 +12,7 @@ the numbers back.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch._ops import OpOverload
@@ -44,10 +45,10 @@ def keep_numbers(node: Node) -> None:
     numbers = {n for n, kind, v in typed(node) if kind == "Tensor" and isinstance(v, Number)}
     sibling = overload_with(node.target, numbers, "number") if numbers else None
     if sibling is not None:
-        node.target = sibling
+        retarget(node, sibling)
 
 
-def typed(node: Node) -> Iterator[tuple[str, str, object]]:
+def typed(node: Node) -> Iterator[tuple[str, str, Any]]:
     """The arguments of `node` as (name, type by the schema, value)."""
     arguments = node.target._schema.arguments  # type: ignore[union-attr]
     for argument, value in zip(arguments, node.args, strict=False):
@@ -66,6 +67,17 @@ def overload_with(operator: OpOverload, names: set[str], kind: str) -> OpOverloa
         if {a.name: str(a.type) for a in other._schema.arguments} == wanted:
             return other
     return None
+
+
+def retarget(node: Node, operator: OpOverload) -> None:
+    """Let `node` call `operator`, whose arguments have the same names, perhaps in other places."""
+    given = {name: value for name, _, value in typed(node)}
+    args = []
+    for argument in operator._schema.arguments:
+        if argument.kwarg_only or argument.name not in given:
+            break
+        args.append(given.pop(argument.name))
+    node.target, node.args, node.kwargs = operator, tuple(args), given
 
 
 def own_outputs(program: ExportedProgram) -> None:

@@ -75,22 +75,28 @@ def copied(value: Node, before: Node) -> Node:
 def refresh(node: Node, target: Any) -> bool:
     """Let `node` call `target` and recompute its value; True when that has another layout now.
 
-    A shape that no view can give for these strides leaves the copy that was there.
+    Where the new strides of an operand do not allow the shape, the operand is copied first.
     """
     if not isinstance(target, OpOverload) and target is not operator.getitem:
         return False
     if node.meta.get("unbacked_bindings"):
         return False  # a second run would invent new symbols; such results are contiguous anyway
+    node.target, old = target, node.meta["val"]
+    try:
+        node.meta["val"] = computed(node)
+    except (RuntimeError, ValueError):
+        for operand in node.all_input_nodes:
+            node.replace_input_with(operand, copied(operand, node))
+        node.meta["val"] = computed(node)
+    return bool(layout(node.meta["val"]) != layout(old))
+
+
+def computed(node: Node) -> Any:
+    """What `node` gives for the recorded values of its operands."""
     args: Any = map_arg(node.args, lambda n: n.meta["val"])
     kwargs: Any = map_arg(node.kwargs, lambda n: n.meta["val"])
-    try:
-        value = target(*args, **kwargs)
-    except RuntimeError:
-        target = node.target
-        value = target(*args, **kwargs)
-    old, node.meta["val"] = node.meta["val"], value
-    node.target = target
-    return bool(layout(value) != layout(old))
+    target: Any = node.target
+    return target(*args, **kwargs)
 
 
 def layout(value: Any) -> Any:

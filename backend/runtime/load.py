@@ -122,7 +122,10 @@ def opened(blobs: Blobs, device: str) -> Library:
     """
     with TemporaryDirectory(prefix="fxpasses-library-") as directory:
         path = Path(directory) / "method.so"
-        path.write_bytes(blobs["library"])
-        if "extern_kernels" in blobs:
-            path.with_suffix(".json").write_bytes(blobs["extern_kernels"])
+        try:
+            path.write_bytes(blobs["library"])
+            if "extern_kernels" in blobs:
+                path.with_suffix(".json").write_bytes(blobs["extern_kernels"])
+        except OSError as error:
+            raise AccessFailed(f"cannot unpack {path}: {error.strerror}") from error
         return open_library(path, device)
