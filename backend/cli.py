@@ -22,7 +22,7 @@ from backend.errors import AccessFailed, BackendError, InvalidArgument, InvalidP
 from fxpasses.cli.console import print_remarks, print_reports, working
 from fxpasses.cli.errors import Failure, Misuse
 from fxpasses.cli.files import INPUT, OUTPUT, load_inputs, load_program
-from fxpasses.inspect.text import type_text
+from fxpasses.printer import type_text
 
 _WRONG_USE = (AccessFailed, InvalidArgument, InvalidProgram)
 _DEVICE = click.Choice(["cpu", "cuda"])

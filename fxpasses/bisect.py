@@ -17,8 +17,8 @@ from typing import Any
 from fxpasses.budget import Budget
 from fxpasses.errors import PassError
 from fxpasses.events import Listener
-from fxpasses.inspect.text import program_text
 from fxpasses.pipeline import Pipeline
+from fxpasses.printer import program_text
 from fxpasses.program import Program
 from fxpasses.remarks import Remark
 from fxpasses.report import PipelineResult

@@ -8,6 +8,6 @@ print(inspection.steps[0].before)
 
 from fxpasses.inspect.inspection import Inspection, inspect_pipeline
 from fxpasses.inspect.recorder import Recorder, Step
-from fxpasses.inspect.text import program_text
+from fxpasses.printer import program_text
 
 __all__ = ["Inspection", "Recorder", "Step", "inspect_pipeline", "program_text"]

@@ -21,8 +21,8 @@ from fxpasses.files import write_text
 from fxpasses.inspect import html
 from fxpasses.inspect.network import program_network
 from fxpasses.inspect.recorder import Recorder, Step
-from fxpasses.inspect.text import program_text
 from fxpasses.pipeline import Pipeline
+from fxpasses.printer import program_text
 from fxpasses.program import Program
 from fxpasses.remarks import Remark
 from fxpasses.report import PipelineResult

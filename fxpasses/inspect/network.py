@@ -21,8 +21,8 @@ from __future__ import annotations
 import networkx as nx
 from torch.fx import Node
 
-from fxpasses.inspect.text import node_text, type_text
 from fxpasses.operators import describe
+from fxpasses.printer import node_text, type_text
 from fxpasses.program import Program, module_of
 from fxpasses.regions import Region, placeholders, regions
 from fxpasses.remarks import source_of

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from fxpasses.events import Listener
-from fxpasses.inspect.text import region_text
+from fxpasses.printer import region_text
 from fxpasses.program import Program, module_of
 from fxpasses.regions import Region, regions
 from fxpasses.registry import Pass

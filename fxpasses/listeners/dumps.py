@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from fxpasses.events import Listener
 from fxpasses.files import write_text
-from fxpasses.inspect.text import program_text, region_text
+from fxpasses.printer import program_text, region_text
 from fxpasses.regions import Region
 from fxpasses.registry import Pass
 from fxpasses.report import PassReport

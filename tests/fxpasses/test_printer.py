@@ -3,7 +3,7 @@
 import torch
 
 from fxpasses.inspect import program_text
-from fxpasses.inspect.text import dtype_text, region_text, type_text
+from fxpasses.printer import dtype_text, region_text, type_text
 from tests.programs import ANY_BATCH, COUNTER, IN_BRANCH, MASKED_COPY
 
 
