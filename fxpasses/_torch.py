@@ -85,7 +85,10 @@ def hint(size: Any) -> int:
 
 def copy_module(module: GraphModule) -> GraphModule:
     """A module with a graph of its own, whose Python code is generated when it is first called."""
-    copied = _LazyGraphModule(module, copy.deepcopy(module.graph), type(module).__name__)
+    graph = copy.deepcopy(module.graph)
+    for node, original in zip(graph.nodes, module.graph.nodes, strict=True):
+        node.name = original.name  # the copy renames an input that shadows a builtin: "input"
+    copied = _LazyGraphModule(module, graph, type(module).__name__)
     copied.meta = dict(module.meta)
     return copied
 

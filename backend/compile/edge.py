@@ -13,7 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch._export.verifier import Verifier
+from torch._guards import detect_fake_mode
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx import Node
@@ -46,7 +48,19 @@ def to_aten(program: ExportedProgram) -> ExportedProgram:
                 with_memory_format(node)
                 as_exported(node)
         region.recompile()
+    forget_fresh_symbols(program)
     return rebuild(program, program.graph_module, verifiers=[Verifier])
+
+
+def forget_fresh_symbols(program: ExportedProgram) -> None:
+    """Drop the symbols that ExecuTorch's passes made when they ran operators a second time.
+
+    No node has them, and tracing (torch 2.11 to 2.14) refuses a program while some are pending.
+    """
+    values = [node.meta.get("val") for node in program.graph.nodes]
+    mode = detect_fake_mode([value for value in values if isinstance(value, Tensor)])
+    if mode is not None and mode.shape_env is not None:
+        mode.shape_env.pending_fresh_unbacked_symbols.clear()
 
 
 def with_memory_format(node: Node) -> None:

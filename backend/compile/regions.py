@@ -35,7 +35,10 @@ def fork(program: ExportedProgram) -> ExportedProgram:
 
 def copy_graphs(module: GraphModule) -> GraphModule:
     """A copy of `module` and its nested graphs; tensors are shared."""
-    new = GraphModule(module, copy.deepcopy(module.graph), type(module).__name__)
+    graph = copy.deepcopy(module.graph)
+    for node, original in zip(graph.nodes, module.graph.nodes, strict=True):
+        node.name = original.name  # the copy renames an input that shadows a builtin: "input"
+    new = GraphModule(module, graph, type(module).__name__)
     new.meta = dict(module.meta)
     for name, child in module.named_children():
         if isinstance(child, GraphModule):

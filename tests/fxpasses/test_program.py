@@ -54,3 +54,10 @@ def test_a_graph_shared_by_two_operators_stays_shared(program):
     copied = module_of(fork(module))
     assert copied.false_graph_0 is copied.true_graph_0
     assert len(regions(copied)) == 2
+
+
+def test_a_fork_keeps_the_name_of_an_input_that_shadows_a_builtin():
+    program = torch.export.export(torch.nn.Linear(2, 2), (torch.ones(1, 2),))
+    copied = fork(program)
+    copied.validate()
+    assert "input" in [node.name for node in copied.graph.nodes]
