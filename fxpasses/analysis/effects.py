@@ -20,7 +20,7 @@ from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
 from fxpasses.operators import arguments, is_higher_order, nodes_in, operator_of
-from fxpasses.regions import Region, attribute, regions
+from fxpasses.regions import attribute
 
 _TRUSTED = frozenset({"aten", "prims", "prim", "quantized", "quantized_decomposed"})
 _CHECKS = frozenset(
@@ -95,9 +95,31 @@ def _written(node: Node) -> tuple[Node, ...]:
 
 def _is_plain_function(called: Any) -> bool:
     """Arithmetic on sizes, and getitem."""
-    return getattr(called, "__module__", "") in ("_operator", "math") or called in _SIZE_FUNCTIONS
+    plain = getattr(called, "__module__", "") in ("_operator", "math")
+    return called in _SIZE_FUNCTIONS or (plain and called not in _IN_PLACE_FUNCTIONS)
 
 
+_IN_PLACE_FUNCTIONS = frozenset(
+    getattr(operator, name)
+    for name in [
+        "setitem",
+        "delitem",
+        "iadd",
+        "iand",
+        "iconcat",
+        "ifloordiv",
+        "ilshift",
+        "imatmul",
+        "imod",
+        "imul",
+        "ior",
+        "ipow",
+        "irshift",
+        "isub",
+        "itruediv",
+        "ixor",
+    ]
+)
 _SIZE_FUNCTIONS = frozenset(
     {operator.getitem, torch.sym_float, torch.sym_int, torch.sym_ite, torch.sym_max, torch.sym_min}
     | {torch.sym_not, torch.sym_sum, torch.sym_sqrt}
@@ -109,9 +131,21 @@ def _of_graphs(node: Node) -> Effects:
     modules = list(graphs_of(node))
     if not modules:
         return Effects(unknown=True)
-    inner = [effects(inside) for module in modules for inside in _flat(module)]
+    inner = [effects(inside) for module in modules for inside in module.graph.nodes]
     merged = reduce(_both, inner, PURE)
-    return replace(merged, writes=_operands_behind(node) if merged.writes else ())
+    reached = {op for module in modules if merged.writes for op in _written_from_outside(module)}
+    writes = _operands_behind(node) if "placeholder" in reached else ()
+    return replace(merged, writes=writes, unknown=merged.unknown or "get_attr" in reached)
+
+
+def _written_from_outside(module: GraphModule) -> Iterator[str]:
+    """The kinds of node through which `module` writes memory that is not its own."""
+    from fxpasses.analysis.memory import Memory  # which rests on the effects of single nodes
+
+    memory = Memory(module.graph)
+    for node in module.graph.nodes:
+        if node.op in ("placeholder", "get_attr") and memory.written(node):
+            yield node.op
 
 
 def _both(left: Effects, right: Effects) -> Effects:
@@ -121,12 +155,6 @@ def _both(left: Effects, right: Effects) -> Effects:
         left.checks or right.checks,
         left.unknown or right.unknown,
     )
-
-
-def _flat(module: GraphModule) -> Iterator[Node]:
-    """Every node of `module` and the graphs below it that is not itself a higher-order operator."""
-    below: list[Region] = regions(module)
-    return (node for region in below for node in region.graph.nodes if not is_higher_order(node))
 
 
 def graphs_of(node: Node) -> Iterator[GraphModule]:

@@ -64,7 +64,7 @@ def _always(what: str) -> Callable[[Node], str]:
 
 
 def _repeats(node: Node) -> str:
-    return "" if node.kwargs.get("output_size") is not None else "the sum of the repeats"
+    return "" if argument(node, "output_size") is not None else "the sum of the repeats"
 
 
 def _predicate(node: Node) -> str:
@@ -79,6 +79,7 @@ _RULES: dict[Any, Callable[[Node], str]] = {
     aten.index_put.default: _mask_count,
     aten.index_put_.default: _mask_count,
     aten.nonzero.default: _always("the count of"),
+    aten.argwhere.default: _always("the count of"),
     aten.masked_select.default: _always("the count of the mask over"),
     aten.unique_consecutive.default: _always("the count of distinct values in"),
     aten.unique_dim.default: _always("the count of distinct values in"),
@@ -87,5 +88,7 @@ _RULES: dict[Any, Callable[[Node], str]] = {
     aten._local_scalar_dense.default: _always("the value of"),
     aten.item.default: _always("the value of"),
     aten.equal.default: _always("every element of"),
+    aten.is_nonzero.default: _always("the value of"),
     aten.repeat_interleave.Tensor: _repeats,
+    aten.repeat_interleave.self_Tensor: _repeats,
 }
