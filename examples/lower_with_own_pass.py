@@ -15,7 +15,7 @@ from backend import CudaPartitioner
 
 def main(path: str) -> None:
     """Lower a small head with dropout into `path`, and run it."""
-    head = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.1)).eval()
+    head = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.1))
     inputs = (torch.randn(2, 4),)
 
     partitioner = CudaPartitioner(passes="acme.drop-dropout,default")
