@@ -77,6 +77,7 @@ class Pipeline:
         listeners: Sequence[Listener] = (),
         limit: int | None = None,
         in_place: bool = False,
+        nested: bool = True,
     ) -> PipelineResult:
         """Run the passes over every region of `program`.
 
@@ -90,6 +91,8 @@ class Pipeline:
             limit: stop rewriting after so many rewrites; None for no limit.
             in_place: change `program` itself. An error then leaves it half rewritten, and
                 "numeric" has nothing to compare with and is refused.
+            nested: also run on the graphs of control flow; a host that hands those over one by
+                one says no.
 
         Raises:
             VerificationFailed: a check after a pass found the program wrong.
@@ -97,7 +100,7 @@ class Pipeline:
             PassError: a pass could not do its work.
         """
         given = None if inputs is None else (tuple(inputs), dict(kwargs or {}))
-        run = Run(program, verify, given, Announcer(listeners), Budget(limit), in_place)
+        run = Run(program, verify, given, Announcer(listeners), Budget(limit), in_place, nested)
         return run.all(self.items)
 
 

@@ -17,6 +17,7 @@ from fxpasses.errors import InvalidOption, NoFixpoint, VerificationFailed
 from fxpasses.events import Listener
 from fxpasses.fake import Evaluator
 from fxpasses.fixpoint import Fixpoint, Item
+from fxpasses.printer import region_text, text_diff
 from fxpasses.program import Program, drop_unused_graphs, fork, module_of, sync_signature
 from fxpasses.regions import Region, regions
 from fxpasses.registry import Pass
@@ -35,6 +36,7 @@ class Run:
         listener: told of each event.
         budget: how many rewrites may be made.
         in_place: work on `program` itself instead of a fork.
+        nested: visit the graphs of control flow too.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Run:
         listener: Listener,
         budget: Budget,
         in_place: bool = False,
+        nested: bool = True,
     ) -> None:
         self.original = program
         self.level = verify.rank(level)
@@ -54,12 +57,15 @@ class Run:
         self.listener = listener
         self.budget = budget
         self.in_place = in_place
+        self.nested = nested
+        self.items: Sequence[Item] = ()
         self.result = PipelineResult(program, counted=budget.taken)
         self.evaluate = Evaluator(fake_mode_of(map(value_of, module_of(program).graph.nodes)))
         self._operators: dict[Graph, set[Any]] = {}
 
     def all(self, items: Sequence[Item]) -> PipelineResult:
         """Run each pass, and each group until it settles."""
+        self.items = items
         self.listener.begin(self.original, items, self.inputs, verify.LEVELS[self.level])
         try:
             for item in items:
@@ -86,7 +92,7 @@ class Run:
 
     def _everywhere(self, pass_: Pass) -> None:
         """Run one pass on each region, or report at once that it has nothing to do there."""
-        for region in regions(module_of(self.result.program)):
+        for region in self._regions():
             idle = pass_.targets and self._called(region).isdisjoint(pass_.targets)
             if idle or not (pass_.counts_rewrites or self.budget.take(pass_.name, region.path)):
                 size = len(region.graph.nodes)
@@ -94,6 +100,10 @@ class Run:
                 self.result.reports.append(report)
             else:
                 self._work(pass_, self._forked(region))
+
+    def _regions(self) -> list[Region]:
+        found = regions(module_of(self.result.program))
+        return found if self.nested else found[:1]
 
     def _called(self, region: Region) -> set[Any]:
         if region.graph not in self._operators:
@@ -105,19 +115,23 @@ class Run:
         if self.in_place or self.result.program is not self.original:
             return region
         self.result.program = fork(self.original)
-        forked = regions(module_of(self.result.program))
-        return next(mine for mine in forked if mine.path == region.path)
+        return next(mine for mine in self._regions() if mine.path == region.path)
 
     def _work(self, pass_: Pass, region: Region) -> None:
         self.listener.before(pass_, region)
         before = verify.snapshot(region.graph) if self.level else {}
-        size, start = len(region.graph.nodes), time.perf_counter()
+        size, counted = len(region.graph.nodes), len(self.budget.taken)
+        start = time.perf_counter()
         editor = Editor(
             self.result.program, region, pass_.name, self.listener, self.evaluate, self.budget
         )
         pass_.run(editor)
         seconds = time.perf_counter() - start
-        changed = self._settle(editor, before)
+        try:
+            changed = self._settle(editor, before)
+        except VerificationFailed as error:
+            self._explain(error, editor, counted)
+            raise
         report = PassReport(
             name=pass_.name,
             region=region.path,
@@ -160,6 +174,18 @@ class Run:
         if self.level >= verify.rank("numeric"):
             verify.check_numeric(self.original, self.result.program, self.inputs, name)
         return True
+
+    def _explain(self, error: VerificationFailed, editor: Editor, counted: int) -> None:
+        """Add what the pass did, and the region as it was after the first `counted` rewrites."""
+        error.rewrites = [str(remark) for remark in editor.remarks if remark.kind == "passed"]
+        if self.in_place:
+            return
+        again = Run(
+            self.original, "off", None, Listener(), Budget(counted), nested=self.nested
+        ).all(self.items)
+        path = editor.region.path
+        before = next(r for r in regions(module_of(again.program)) if r.path == path)
+        error.diff = text_diff(region_text(before.module), region_text(editor.region.module))
 
     def _numeric_inputs(self, given: Inputs | None) -> Inputs:
         if self.level < verify.rank("numeric") or given is not None:
