@@ -70,13 +70,26 @@ class VerificationFailed(PassError):
 
     Attributes:
         pass_name: the pass that ran last.
-        region: path of the graph it ran on; "" is the top graph.
+        region: path of the region that it ran on; "" is the top graph.
         node: name of the offending node, or "" when the whole program is.
         detail: what was expected and what was found.
+        rewrites: what the pass said of each rewrite it made on the region.
+        diff: the region's text before and after the pass, as a unified diff; "" in place, where
+            nothing is left of before.
     """
 
     def __init__(self, pass_name: str, region: str, node: str, detail: str) -> None:
+        super().__init__(pass_name, region, node, detail)
         self.pass_name, self.region, self.node, self.detail = pass_name, region, node, detail
-        place = f" in {region}" if region else ""
-        at = f" at {node}" if node else ""
-        super().__init__(f"after {pass_name}{place}{at}: {detail}")
+        self.rewrites: list[str] = []
+        self.diff = ""
+
+    def __str__(self) -> str:
+        place = f" in {self.region}" if self.region else ""
+        at = f" at {self.node}" if self.node else ""
+        return f"after {self.pass_name}{place}{at}: {self.detail}{self._suspects()}"
+
+    def _suspects(self) -> str:
+        if len(self.rewrites) > 1:
+            return f" (one of {len(self.rewrites)} rewrites; `fxpasses bisect` finds which)"
+        return f" ({self.rewrites[0]})" if self.rewrites else ""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from difflib import unified_diff
 from typing import Any
 
 import torch
@@ -48,6 +49,12 @@ def region_text(module: GraphModule) -> str:
     return "\n".join(
         line for node in module.graph.nodes for line in _node_lines(node, module, _Roles())
     )
+
+
+def text_diff(before: str, after: str) -> str:
+    """What changed between two texts, as a unified diff; "" when nothing did."""
+    lines = unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="")
+    return "\n".join(lines)
 
 
 def node_text(node: Node) -> str:
