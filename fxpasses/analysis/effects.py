@@ -100,25 +100,10 @@ def _is_plain_function(called: Any) -> bool:
 
 
 _IN_PLACE_FUNCTIONS = frozenset(
-    getattr(operator, name)
-    for name in [
-        "setitem",
-        "delitem",
-        "iadd",
-        "iand",
-        "iconcat",
-        "ifloordiv",
-        "ilshift",
-        "imatmul",
-        "imod",
-        "imul",
-        "ior",
-        "ipow",
-        "irshift",
-        "isub",
-        "itruediv",
-        "ixor",
-    ]
+    {operator.setitem, operator.delitem, operator.iconcat, operator.iand, operator.ior}
+    | {operator.iadd, operator.isub, operator.imul, operator.imatmul, operator.ipow}
+    | {operator.itruediv, operator.ifloordiv, operator.imod, operator.ixor}
+    | {operator.ilshift, operator.irshift}
 )
 _SIZE_FUNCTIONS = frozenset(
     {operator.getitem, torch.sym_float, torch.sym_int, torch.sym_ite, torch.sym_max, torch.sym_min}
