@@ -62,6 +62,7 @@ class Run:
         self.result = PipelineResult(program, counted=budget.taken)
         self.evaluate = Evaluator(fake_mode_of(map(value_of, module_of(program).graph.nodes)))
         self._operators: dict[Graph, set[Any]] = {}
+        self._found: dict[str, Region] | None = None
 
     def all(self, items: Sequence[Item]) -> PipelineResult:
         """Run each pass, and each group until it settles."""
@@ -92,7 +93,10 @@ class Run:
 
     def _everywhere(self, pass_: Pass) -> None:
         """Run one pass on each region, or report at once that it has nothing to do there."""
-        for region in self._regions():
+        for path in list(self._regions()):
+            region = self._regions().get(path)
+            if region is None:  # a rewrite of the graph above it dropped it
+                continue
             idle = pass_.targets and self._called(region).isdisjoint(pass_.targets)
             if idle or not (pass_.counts_rewrites or self.budget.take(pass_.name, region.path)):
                 size = len(region.graph.nodes)
@@ -101,9 +105,12 @@ class Run:
             else:
                 self._work(pass_, self._forked(region))
 
-    def _regions(self) -> list[Region]:
-        found = regions(module_of(self.result.program))
-        return found if self.nested else found[:1]
+    def _regions(self) -> dict[str, Region]:
+        """The regions of the program that is worked on, by path."""
+        if self._found is None:
+            found = regions(module_of(self.result.program))
+            self._found = {region.path: region for region in (found if self.nested else found[:1])}
+        return self._found
 
     def _called(self, region: Region) -> set[Any]:
         if region.graph not in self._operators:
@@ -114,8 +121,8 @@ class Run:
         """`region` in the program that is worked on, which is forked before the first change."""
         if self.in_place or self.result.program is not self.original:
             return region
-        self.result.program = fork(self.original)
-        return next(mine for mine in self._regions() if mine.path == region.path)
+        self.result.program, self._found = fork(self.original), None
+        return self._regions()[region.path]
 
     def _work(self, pass_: Pass, region: Region) -> None:
         self.listener.before(pass_, region)
@@ -152,6 +159,7 @@ class Run:
         region = editor.region
         if editor.changed:
             drop_unused_graphs(region.module)
+            self._found = None
             region.module.recompile()
             self._operators.pop(region.graph, None)
             if not region.path:
