@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from fxpasses.errors import PassError, RewriteRefused, VerificationFailed
+from fxpasses.errors import NoFixpoint, PassError, RewriteRefused, VerificationFailed
 
 
 class Failure(click.ClickException):
@@ -22,7 +22,7 @@ class Misuse(click.ClickException):
     exit_code = 2
 
 
-_FAILED = (VerificationFailed, RewriteRefused)
+_FAILED = (VerificationFailed, RewriteRefused, NoFixpoint)
 _BAD_PATH = (FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError)
 
 

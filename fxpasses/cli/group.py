@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from fxpasses.cli.bisect import bisect
 from fxpasses.cli.doctor import doctor
 from fxpasses.cli.errors import Failure, as_click, one_line
 from fxpasses.cli.files import INPUT, load_plugin
@@ -97,4 +98,5 @@ def main(debug: bool, plugins: tuple[Path, ...]) -> None:  # noqa: ARG001  # `in
 
 main.add_command(passes)
 main.add_command(run)
+main.add_command(bisect)
 main.add_command(doctor)

@@ -1,53 +1,81 @@
-"""`fxpasses run`: a pipeline on a saved program."""
+"""`fxpasses run`: a pipeline on a saved program, or a recorded failure once more."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from torch.export import ExportedProgram
 
 from fxpasses.cli.console import print_remarks, print_reports, working
 from fxpasses.cli.errors import Misuse
 from fxpasses.cli.files import INPUT, OUTPUT, load_inputs, load_program, save_program
+from fxpasses.events import Listener
 from fxpasses.files import write_text
 from fxpasses.inspect import Inspection, inspect_pipeline
+from fxpasses.listeners import Reproducer, load_reproducer
 from fxpasses.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run: from the command line, or from the archive of a failure."""
+
+    program: ExportedProgram
+    pipeline: str
+    verify: str
+    args: tuple[Any, ...] | None
+    kwargs: Mapping[str, Any] | None
 
 
 @click.command()
 @click.argument("source", metavar="IN.pt2", type=INPUT)
-@click.option("-p", "--pipeline", "text", default="default", show_default=True, help="Its text.")
+@click.option("-p", "--pipeline", "text", help="Its text.  [default: default]")
 @click.option("-o", "--output", metavar="OUT.pt2", type=OUTPUT, help="Where to write the program.")
 @click.option(
     "--verify",
-    default="metadata",
-    show_default=True,
     type=click.Choice(["off", "structure", "metadata", "numeric"]),
-    help="What is checked after each pass.",
+    help="What is checked after each pass.  [default: metadata]",
 )
 @click.option("--inputs", metavar="IN.pt", type=INPUT, help="Inputs of the numeric check.")
 @click.option("--report", metavar="R.html", type=OUTPUT, help="Write the graph before and after.")
 @click.option("--remarks", metavar="R.json", type=OUTPUT, help="Write the remarks.")
+@click.option(
+    "--reproducer",
+    metavar="FAILURE.zip",
+    type=OUTPUT,
+    help="If the run fails, write what runs it again.",
+)
 def run(
     source: Path,
-    text: str,
+    text: str | None,
     output: Path | None,
-    verify: str,
+    verify: str | None,
     inputs: Path | None,
     report: Path | None,
     remarks: Path | None,
+    reproducer: Path | None,
 ) -> None:
-    """Run a pipeline of passes on a program saved by torch.export."""
-    pipeline = Pipeline.parse(text)
-    given = _numeric_inputs(inputs, verify)
+    """Run a pipeline of passes on a program saved by torch.export.
+
+    IN.pt2 may also be a FAILURE.zip that --reproducer wrote: the failed run is made once more.
+    """
     with working(f"reading {source}"):
-        program = load_program(source)
+        request = _recorded(source) or _asked(source, text, verify, inputs)
+    listeners: list[Listener] = [Reproducer(reproducer)] if reproducer else []
     with working("running") as progress:
         inspection = inspect_pipeline(
-            program, pipeline, verify=verify, inputs=given, listeners=[progress]
+            request.program,
+            Pipeline.parse(text or request.pipeline),
+            verify=verify or request.verify,
+            inputs=request.args,
+            kwargs=request.kwargs,
+            listeners=[progress, *listeners],
         )
     _show(inspection)
     for path, write in ((output, _save), (report, Inspection.save), (remarks, _save_remarks)):
@@ -56,15 +84,26 @@ def run(
             click.echo(f"wrote {path}")
 
 
-def _numeric_inputs(path: Path | None, verify: str) -> Sequence[Any] | None:
-    if path is None:
+def _recorded(source: Path) -> Request | None:
+    """The run that a `Reproducer` recorded in `source`, if it is such an archive."""
+    if not zipfile.is_zipfile(source):
         return None
-    if verify != "numeric":
+    with zipfile.ZipFile(source) as archive:
+        if "run.json" not in archive.namelist():
+            return None
+    failure = load_reproducer(source)
+    click.echo(f"recorded: {failure.error}", err=True)
+    return Request(failure.program, failure.pipeline, failure.verify, failure.args, failure.kwargs)
+
+
+def _asked(source: Path, text: str | None, verify: str | None, inputs: Path | None) -> Request:
+    Pipeline.parse(text or "default")  # refuse a bad text before reading a large program
+    level = verify or "metadata"
+    if inputs and level != "numeric":
         raise Misuse("--inputs goes with --verify numeric")
-    inputs = load_inputs(path)
-    if inputs.kwargs:
-        raise Misuse(f"{path} holds keyword arguments; the numeric check takes positional ones")
-    return inputs.args
+    given = load_inputs(inputs) if inputs else None
+    args, kwargs = (given.args, given.kwargs) if given else (None, None)
+    return Request(load_program(source), text or "default", level, args, kwargs)
 
 
 def _show(inspection: Inspection) -> None:

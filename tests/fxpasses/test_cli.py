@@ -222,11 +222,74 @@ class TestErrors:
         saved = tmp_path / "in.pt"
         for held, fact in [
             (torch.zeros(1), "holds a Tensor; save a tuple"),
-            ({"args": (), "kwargs": {"x": 1}}, "holds keyword arguments"),
+            ({"args": (), "kwargs": {"x": 1}}, "does not run on these inputs"),
         ]:
             torch.save(held, saved)
             result = call("run", files / "model.pt2", "--verify", "numeric", "--inputs", saved)
             assert (result.exit_code, fact in result.stderr) == (2, True), result.stderr
+
+
+@pytest.fixture
+def wrong(tmp_path):
+    """A plugin whose pass breaks one program, and that program."""
+    plugin = tmp_path / "wrong.py"
+    plugin.write_text(BREAKS)
+    source = tmp_path / "scales.pt2"
+    torch.export.save(torch.export.export(Scales(), (torch.randn(3),)), source)
+    return plugin, source
+
+
+class Scales(torch.nn.Module):
+    def forward(self, x):
+        return x * 2 * 2 * 3 * 2
+
+
+BREAKS = """
+from dataclasses import dataclass
+import torch
+from fxpasses import RewritePass, register_pass
+from fxpasses.patterns import op, var
+
+@register_pass("test.double-by-adding")
+@dataclass(frozen=True)
+class DoubleByAdding(RewritePass):
+    \"\"\"Write x * k as x + x, also where k is not 2.\"\"\"
+    pattern = op(torch.ops.aten.mul.Tensor, var("x"), var("k"))
+    def rewrite(self, node, match, editor):
+        with editor.at(node):
+            editor.replace(node, editor.call(torch.ops.aten.add.Tensor, match["x"], match["x"]))
+        return f"times {match['k']} became a sum"
+"""
+
+
+class TestBisect:
+    def test_names_the_rewrite_and_exits_with_1(self, wrong):
+        plugin, source = wrong
+        result = call("--load", plugin, "bisect", source, "-p", "test.double-by-adding")
+        assert result.exit_code == 1
+        assert "rewrite 3 of 4: test.double-by-adding" in result.stdout
+        assert "times 3 became a sum" in result.stdout
+        assert "breaks the program at rewrite 3" in result.stderr
+
+    def test_a_command_can_decide(self, wrong):
+        plugin, source = wrong
+        options = ("-p", "test.double-by-adding", "--check", "test -s")
+        result = call("--load", plugin, "bisect", source, *options)
+        assert (result.exit_code, result.stdout.strip()) == (0, "no rewrite breaks the program")
+        result = call("--load", plugin, "bisect", source, *options[:3], "false")
+        assert "before any rewrite" in result.stderr
+
+
+class TestReproducer:
+    def test_a_failed_run_runs_again(self, wrong, tmp_path):
+        plugin, source = wrong
+        failure = tmp_path / "failure.zip"
+        asked = ("-p", "test.double-by-adding", "--verify", "numeric", "--reproducer", failure)
+        first = call("--load", plugin, "run", source, *asked)
+        again = call("--load", plugin, "run", failure)
+        assert (first.exit_code, again.exit_code) == (1, 1)
+        assert first.stderr.splitlines()[-1] == again.stderr.splitlines()[-1]
+        assert again.stderr.startswith("recorded: VerificationFailed")
 
 
 class TestPluginCommands:
