@@ -49,6 +49,7 @@ with quietly():
         EdgeCompileConfig,
         ExecutorchBackendConfig,
         ExecutorchProgramManager,
+        lowered_backend_module,
         schema,
         to_edge_transform_and_lower,
     )
@@ -61,7 +62,31 @@ with quietly():
     from executorch.exir.lowered_backend_module import get_lowered_submodules
     from executorch.exir.passes.sym_shape_eval_pass import HintBasedSymShapeEvalPass
 
+# ExecuTorch 1.2 lists a delegate's results as they stand in its graph, and then refuses a program
+# where one of them stands before the new value of a buffer. Later versions sort them.
+SORTS_RESULTS = hasattr(lowered_backend_module, "arrange_graph_outputs")
+
+
+@contextmanager
+def results_in_order() -> Iterator[None]:
+    """Let ExecuTorch 1.2 keep a delegate's nodes in the order of the program's graph.
+
+    It sorts them breadth first, so that a result passes the buffers' new values. The order of the
+    graph is a topological one already. Where ExecuTorch sorts results, this changes nothing.
+    """
+    if SORTS_RESULTS:
+        yield
+        return
+    sort = lowered_backend_module.topo_sort
+    lowered_backend_module.topo_sort = list
+    try:
+        yield
+    finally:
+        lowered_backend_module.topo_sort = sort
+
+
 __all__ = [
+    "SORTS_RESULTS",
     "AotiPartitioner",
     "BackendDetails",
     "CompileSpec",
@@ -76,6 +101,7 @@ __all__ = [
     "deserialize_pte_binary",
     "get_lowered_submodules",
     "quietly",
+    "results_in_order",
     "schema",
     "to_edge_transform_and_lower",
 ]

@@ -28,6 +28,7 @@ from backend._executorch import (
     HintBasedSymShapeEvalPass,
     get_lowered_submodules,
     quietly,
+    results_in_order,
     to_edge_transform_and_lower,
 )
 from backend.compile.aoti import LOCK
@@ -133,7 +134,7 @@ def through_executorch(
 ) -> tuple[ExecutorchProgramManager, dict[str, PipelineResult]]:
     """Hand the programs to ExecuTorch, which calls the partitioner and the backend."""
     try:
-        with quietly():
+        with quietly(), results_in_order():
             edge = to_edge_transform_and_lower(
                 {name: prepare(program) for name, program in programs.items()},
                 partitioner={name: [partitioner] for name in programs},

@@ -55,7 +55,10 @@ with quietly():  # deriving from an experimental class warns, too
                 super().__init_subclass__(**kwargs)
 
         def transform_for_pre_decomposition(self, program: ExportedProgram) -> ExportedProgram:
-            """What the edge dialect would lose is put in a form that survives it."""
+            """What the edge dialect would lose is put in a form that survives it.
+
+            ExecuTorch calls this from version 1.5 on; on earlier ones only `backend.lower` does it.
+            """
             return prepare(program)
 
         def ops_to_not_decompose(

@@ -15,11 +15,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Node
 
+from backend._executorch import SORTS_RESULTS
 from backend.compile.aliases import base
 from backend.compile.regions import fork, regions
 
@@ -28,7 +30,7 @@ Number = (bool, int, float, complex)
 
 def prepare(program: ExportedProgram) -> ExportedProgram:
     """A copy of `program` whose numbers and returned buffers survive the edge dialect."""
-    new = fork(program)
+    new = fork(program if SORTS_RESULTS else program.run_decompositions({}))
     for region in regions(new.graph_module):
         for node in region.graph.nodes:
             keep_numbers(node)
@@ -81,7 +83,10 @@ def retarget(node: Node, operator: OpOverload) -> None:
 
 
 def own_outputs(program: ExportedProgram) -> None:
-    """Return a copy of whatever is a weight or a buffer, old or new, under another name."""
+    """Return a copy of whatever is a weight or a buffer, old or new, under another name.
+
+    For an ExecuTorch that does not sort them, copy all results, after the buffers' new values.
+    """
     held = held_values(program)
     output = program.graph.output_node()
     results = list(output.args[0])
@@ -89,10 +94,18 @@ def own_outputs(program: ExportedProgram) -> None:
         result = results[index]
         if spec.kind != OutputKind.USER_OUTPUT or not isinstance(result, Node):
             continue
-        if base(result).name in held:
+        if base(result).name in held or must_come_last(result, program):
             results[index] = copied(result, output)
             spec.arg.name = results[index].name
     output.args = (tuple(results),)
+
+
+def must_come_last(result: Node, program: ExportedProgram) -> bool:
+    """Whether ExecuTorch 1.2 would mistake `result` for the new value of a buffer."""
+    if SORTS_RESULTS or not program.graph_signature.buffers_to_mutate:
+        return False
+    fresh = isinstance(result.meta.get("val"), Tensor) and result.op == "call_function"
+    return fresh and result.target is not torch.ops.aten.clone.default
 
 
 def held_values(program: ExportedProgram) -> set[str]:

