@@ -104,21 +104,29 @@ class Pipeline:
         return run.all(self.items)
 
 
-def _expand(steps: Sequence[text.Step | text.Group], known: Registry) -> list[Item]:
+def _expand(
+    steps: Sequence[text.Step | text.Group], known: Registry, opened: tuple[str, ...] = ()
+) -> list[Item]:
     """The passes that `steps` stand for, named pipelines opened and removals done."""
     items: list[Item] = []
     for step in steps:
         if isinstance(step, text.Group):
-            inside = tuple(flatten(_expand(step.steps, known)))
+            inside = tuple(flatten(_expand(step.steps, known, opened)))
             items.append(Fixpoint(inside, step.rounds or ROUNDS))
         elif step.sign == "-":
             items = _remove(step, items, known)
         elif step.name in known.pipelines:
             _refuse_options(step)
-            items += _expand(text.parse(known.pipelines[step.name]), known)
+            items += _open(step.name, known, opened)
         else:
             items.append(_build(known.get(step.name), step))
     return items
+
+
+def _open(name: str, known: Registry, opened: tuple[str, ...]) -> list[Item]:
+    if name in opened:
+        raise InvalidPipeline(f"a pipeline contains itself: {' -> '.join((*opened, name))}")
+    return _expand(text.parse(known.pipelines[name]), known, (*opened, name))
 
 
 def _build(cls: type[Pass], step: text.Step) -> Pass:
