@@ -19,6 +19,8 @@ from torch.fx import GraphModule
 from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.traceback import NodeSource, NodeSourceAction
 
+_SYMBOLIC = (torch.SymInt, torch.SymBool, torch.SymFloat)
+
 
 def fake_mode_of(values: Iterable[Any]) -> FakeTensorMode | None:
     """The fake mode that `values` were traced under, or None for a graph without metadata."""
@@ -39,9 +41,7 @@ def evaluating(mode: FakeTensorMode) -> Iterator[None]:
 
 def expression(size: Any) -> Any:
     """A hashable stand-in for a size: the int itself, or the sympy expression of a SymInt."""
-    return (
-        size.node.expr if isinstance(size, torch.SymInt | torch.SymBool | torch.SymFloat) else size
-    )
+    return size.node.expr if isinstance(size, _SYMBOLIC) else size
 
 
 def always(condition: Any) -> bool:

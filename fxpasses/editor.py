@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 from torch.fx import Node
-from torch.utils._pytree import tree_leaves
+from torch.fx.node import map_arg
 
 from fxpasses import _torch
 from fxpasses.analysis.effects import effects
@@ -225,12 +225,15 @@ class Editor:
         self._listener.missed(remark)
 
     def _refuse_foreign(self, args: Any, kwargs: Any) -> None:
-        for leaf in tree_leaves((args, kwargs)):
-            if isinstance(leaf, Node) and leaf.graph is not self.region.graph:
+        def refuse(operand: Node) -> None:
+            if operand.graph is not self.region.graph:
                 raise RewriteRefused(
-                    f"{leaf} belongs to another graph than {self.region.path or 'the top graph'}: "
+                    f"{operand} belongs to another graph than "
+                    f"{self.region.path or 'the top graph'}: "
                     "hand it over as an operand of the operator that runs the graph"
                 )
+
+        map_arg((args, kwargs), refuse)
 
     def _describe(self, node: Node, value: Any) -> None:
         """Give a new node its value, its provenance and the source position of its first origin."""

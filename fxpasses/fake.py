@@ -24,6 +24,8 @@ from torch.utils._pytree import tree_leaves
 from fxpasses._torch import evaluating, fake_mode_of
 from fxpasses.values import signature_of, value_of
 
+_UNKNOWN = object()
+
 
 class Evaluator:
     """Evaluates operator calls on fake values, each distinct call once.
@@ -42,16 +44,17 @@ class Evaluator:
         Raises:
             Exception: whatever the operator raises when it does not take these operands.
         """
-        operands = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Node)]
-        if any(value_of(operand) is None for operand in operands):
+        try:
+            args, kwargs = map_arg((args, kwargs), _recorded)
+        except LookupError:
             return None
-        args, kwargs = map_arg((args, kwargs), value_of)
         if not is_function_of_metadata(target):
             return self._run(target, args, kwargs)
         key = (target, signature_of(args), tuple(kwargs), signature_of(tuple(kwargs.values())))
-        if key not in self._known:
-            self._known[key] = self._run(target, args, kwargs)
-        return self._known[key]
+        known = self._known.get(key, _UNKNOWN)
+        if known is _UNKNOWN:
+            known = self._known[key] = self._run(target, args, kwargs)
+        return known
 
     def _run(self, target: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
@@ -60,6 +63,13 @@ class Evaluator:
             return None if tensors else target(*args, **kwargs)
         with evaluating(mode):
             return target(*args, **kwargs)
+
+
+def _recorded(operand: Node) -> Any:
+    value = value_of(operand)
+    if value is None:
+        raise LookupError(f"{operand} records no value")
+    return value
 
 
 @cache

@@ -27,7 +27,7 @@ a guard off by that name and see what breaks.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -92,12 +92,13 @@ class RewritePass(Pass):
         raise InvalidPass(f"{type(self).__name__} does not define rewrite(node, match, editor)")
 
     def run(self, editor: Editor) -> None:
+        guards = [name for name in self.guards() if name not in self.skipped]
         for node in editor.find(*self.targets):
             if not is_erased(node):
                 editor.tried += 1
                 if (match := self.match(node, editor)) is not None:
                     editor.matched += 1
-                    self._try(node, match, editor)
+                    self._try(node, match, editor, guards)
 
     def without(self, *guards: str) -> RewritePass:
         """This pass with some guards switched off: unsound, and what a test of a guard needs.
@@ -114,17 +115,16 @@ class RewritePass(Pass):
         object.__setattr__(weakened, "skipped", self.skipped | set(guards))
         return weakened
 
-    def _try(self, node: Node, match: Any, editor: Editor) -> None:
-        for name in self.guards():
-            if name not in self.skipped:
-                verdict = getattr(self, name)(node, match, editor)
-                if not isinstance(verdict, Verdict):
-                    raise InvalidPass(
-                        f"guard {self.name}.{name} returned {verdict!r}: return YES or no(reason)"
-                    )
-                if not verdict:
-                    editor.missed(node, name, verdict.reason)
-                    return
+    def _try(self, node: Node, match: Any, editor: Editor, guards: Sequence[str]) -> None:
+        for name in guards:
+            verdict = getattr(self, name)(node, match, editor)
+            if not isinstance(verdict, Verdict):
+                raise InvalidPass(
+                    f"guard {self.name}.{name} returned {verdict!r}: return YES or no(reason)"
+                )
+            if not verdict:
+                editor.missed(node, name, verdict.reason)
+                return
         if editor.may_rewrite():
             editor.passed(node, self.rewrite(node, match, editor))
 

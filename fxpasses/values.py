@@ -32,13 +32,17 @@ def is_mask(node: Any) -> bool:
 
 def sizes(value: torch.Tensor) -> tuple[Any, ...]:
     """The sizes of a tensor, symbolic ones as sympy expressions."""
-    return tuple(expression(size) for size in value.shape)
+    return tuple(map(expression, value.shape))
 
 
 def strides(value: torch.Tensor) -> tuple[Any, ...]:
     """The strides that can be observed: those of dims that hold more than one element."""
-    pairs = zip(sizes(value), value.stride(), strict=True)
-    return tuple(0 if size == 1 else expression(stride) for size, stride in pairs)
+    return _observed(sizes(value), value.stride())
+
+
+def _observed(sizes: tuple[Any, ...], strides: tuple[Any, ...]) -> tuple[Any, ...]:
+    pairs = zip(sizes, strides, strict=True)
+    return tuple([0 if size == 1 else expression(stride) for size, stride in pairs])
 
 
 def has_distinct_places(value: torch.Tensor) -> bool:
@@ -59,9 +63,14 @@ def has_distinct_places(value: torch.Tensor) -> bool:
 def signature_of(value: Any) -> Any:
     """A hashable summary of a recorded value; equal exactly when the metadata is."""
     if isinstance(value, torch.Tensor):
-        dense = value.layout is torch.strided
-        layout = strides(value) if dense else value.layout
-        return (value.dtype, value.device, sizes(value), layout)
+        shape, layout = sizes(value), value.layout
+        dense = layout is torch.strided
+        return (
+            value.dtype,
+            value.device,
+            shape,
+            _observed(shape, value.stride()) if dense else layout,
+        )
     if isinstance(value, list | tuple):
-        return tuple(signature_of(item) for item in value)
+        return tuple(map(signature_of, value))
     return (type(value), expression(value))
