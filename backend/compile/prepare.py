@@ -24,12 +24,19 @@ from torch.fx import Node
 from backend._executorch import SORTS_RESULTS
 from backend.compile.aliases import base
 from backend.compile.regions import fork, regions
+from backend.errors import NotSupported
+from fxpasses.analysis import writes_buffers
 
 Number = (bool, int, float, complex)
 
 
 def prepare(program: ExportedProgram) -> ExportedProgram:
-    """A copy of `program` whose numbers and returned buffers survive the edge dialect."""
+    """A copy of `program` whose numbers and returned buffers survive the edge dialect.
+
+    Raises:
+        NotSupported: a buffer is written that shares memory with another one.
+    """
+    refuse_shared_state(program)
     new = fork(program if SORTS_RESULTS else program.run_decompositions({}))
     for region in regions(new.graph_module):
         for node in region.graph.nodes:
@@ -38,6 +45,21 @@ def prepare(program: ExportedProgram) -> ExportedProgram:
     for region in regions(new.graph_module):
         region.recompile()
     return new
+
+
+def refuse_shared_state(program: ExportedProgram) -> None:
+    """Refuse a written buffer that another weight or buffer looks at: neither tool below us can."""
+    written = {write.buffer for write in writes_buffers(program)}
+    tensors = {**program.state_dict, **program.constants}
+    inputs = {spec.target: tensors.get(spec.target) for spec in program.graph_signature.input_specs}
+    places = {n: t.untyped_storage().data_ptr() for n, t in inputs.items() if isinstance(t, Tensor)}
+    for one in sorted(written & places.keys()):
+        others = [n for n, place in places.items() if n != one and place == places[one] != 0]
+        if others:
+            raise NotSupported(
+                f'"{one}" and "{others[0]}" share memory that the program writes; '
+                "register one buffer and take views of it in forward"
+            )
 
 
 def keep_numbers(node: Node) -> None:

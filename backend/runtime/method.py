@@ -88,7 +88,11 @@ def pick(source: tuple[str, int] | Constant, leaves: Sequence[Any], given: Seque
 
 
 def owned(results: Iterable[Tensor], held: Iterable[Tensor]) -> list[Tensor]:
-    """`results`, each in memory that neither `held` nor an earlier result uses."""
+    """`results`, each in memory that neither `held` nor an earlier result uses.
+
+    The lowered graph copies what it returns, but a pass may drop an operator after that, and leave
+    an input or a buffer in its place.
+    """
     taken = {address(tensor) for tensor in held}
     fresh = []
     for result in results:

@@ -23,6 +23,17 @@ class Twice(torch.nn.Module):
         return x * 2 + self.count
 
 
+class SharedState(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("whole", torch.zeros(2))
+        self.register_buffer("part", self.whole[:1])
+
+    def forward(self, x):
+        self.whole.add_(x)
+        return self.part * 10
+
+
 class WritesInput(torch.nn.Module):
     def forward(self, x):
         x.add_(1)
@@ -133,6 +144,10 @@ class TestRefusedBeforeCompiling:
     def test_no_program_at_all(self) -> None:
         with pytest.raises(backend.InvalidArgument, match="no program to lower"):
             backend.lower({}, device="cpu")
+
+    def test_a_written_buffer_that_another_one_looks_at(self) -> None:
+        with pytest.raises(backend.NotSupported, match='"part" and "whole" share memory'):
+            backend.lower(exported(SharedState()), device="cpu")
 
     def test_a_program_that_writes_its_input(self) -> None:
         with pytest.raises(backend.NotSupported, match='writes its input "x" in place'):

@@ -7,6 +7,7 @@ import torch
 from torch.utils._pytree import tree_flatten
 
 import backend
+from backend.runtime.method import owned
 
 CALLS = 4
 
@@ -105,6 +106,19 @@ def test_writing_a_result_reaches_no_input_weight_or_other_result(program, metho
     first, second, _ = program["batch"](*inputs, bias=bias, nothing=None)["parts"]
     first.fill_(7.0)
     assert torch.equal(second, inputs[0][:, 1:2])
+
+
+def test_results_of_a_library_that_share_memory_are_copied() -> None:
+    state, x = torch.zeros(4), torch.ones(4)
+    fresh = torch.zeros(4)
+    empty = torch.zeros(0)
+    results = owned([state[1:], x, fresh, fresh.view(2, 2), empty, empty], [x, state])
+    for place, result in enumerate(results):
+        result.fill_(place + 1.0)
+    assert not state.any()
+    assert x.sum() == 4
+    assert [result.sum() for result in results] == [3, 8, 12, 16, 0, 0]
+    assert results[2] is fresh
 
 
 def test_an_input_that_is_returned_is_the_same_object(program, methods) -> None:
