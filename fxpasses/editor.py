@@ -98,9 +98,11 @@ class Editor:
     def at(self, node: Node, *origins: Node) -> Iterator[None]:
         """Insert before `node`; what is inserted comes from `origins`, or from `node` alone."""
         self._origins = origins or (node,)
-        with self.region.graph.inserting_before(node):
-            yield
-        self._origins = ()
+        try:
+            with self.region.graph.inserting_before(node):
+                yield
+        finally:
+            self._origins = ()
 
     def call(self, target: Callable[..., Any], *args: Any, **kwargs: Any) -> Node:
         """Insert a call of `target` where `at` says, with its metadata, and return it.
@@ -115,10 +117,7 @@ class Editor:
         self._refuse_foreign(args, kwargs)
         spelled = self._spell(target)
         operator = unwrap(spelled)
-        try:
-            value = self.evaluate(operator, *args, **kwargs)
-        except Exception as error:  # whatever an operator raises, it does not take these operands
-            raise RewriteRefused(f"{target} does not take {args}: {error}") from error
+        value = self._value(operator, args, kwargs)
         name = operator._schema.name.split("::")[-1] if isinstance(operator, OpOverload) else None
         node = self.region.graph.create_node("call_function", spelled, args, kwargs, name)
         self._describe(node, value)
@@ -188,8 +187,8 @@ class Editor:
         """Compute the metadata of `nodes` anew, and of their readers while it changes.
 
         Raises:
-            RewriteRefused: the change reaches a higher-order operator, whose graphs were traced
-                for the metadata they have.
+            RewriteRefused: the change reaches an operator that does not take it, or a
+                higher-order operator, whose graphs were traced for the metadata they have.
         """
         pending = deque(nodes)
         while pending:
@@ -199,7 +198,7 @@ class Editor:
             if is_higher_order(node):
                 raise RewriteRefused(f"the change would alter what {node} gives to its graphs")
             before = signature_of(value_of(node))
-            node.meta["val"] = self.evaluate(operator_of(node), *node.args, **node.kwargs)
+            node.meta["val"] = self._value(operator_of(node), node.args, node.kwargs)
             if signature_of(node.meta["val"]) != before:
                 pending.extend(node.users)
 
@@ -223,6 +222,12 @@ class Editor:
         )
         self.remarks.append(remark)
         self._listener.missed(remark)
+
+    def _value(self, target: Any, args: Any, kwargs: Any) -> Any:
+        try:
+            return self.evaluate(target, *args, **kwargs)
+        except Exception as error:  # whatever an operator raises, it does not take these operands
+            raise RewriteRefused(f"{target} does not take {args}: {error}") from error
 
     def _refuse_foreign(self, args: Any, kwargs: Any) -> None:
         def refuse(operand: Node) -> None:
