@@ -7,7 +7,7 @@ works on a copy and the caller's program stays as it was.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
@@ -34,6 +34,14 @@ def module_of(program: Program) -> GraphModule:
         f"expected an ExportedProgram or a GraphModule, got {type(program).__name__}; "
         "torch.export.export(module, inputs) makes one"
     )
+
+
+@overload
+def fork(program: ExportedProgram) -> ExportedProgram: ...
+
+
+@overload
+def fork(program: GraphModule) -> GraphModule: ...
 
 
 def fork(program: Program) -> Program:
@@ -71,14 +79,17 @@ def nested_graphs(module: GraphModule) -> list[tuple[str, GraphModule]]:
 
 
 def sync_signature(program: Program) -> None:
-    """Name the program's inputs and outputs in its signature as its graph names them now."""
+    """Name the program's inputs and outputs in its signature as its graph names them now.
+
+    Their number is the signature's own; `fxpasses.verify` checks that the graph agrees.
+    """
     if isinstance(program, GraphModule):
         return
     signature = program.graph_signature
-    for spec, node in zip(signature.input_specs, placeholders(program.graph), strict=True):
+    for spec, node in zip(signature.input_specs, placeholders(program.graph), strict=False):
         _rename(spec.arg, node)
     for spec, result in zip(
-        signature.output_specs, program.graph.output_node().args[0], strict=True
+        signature.output_specs, program.graph.output_node().args[0], strict=False
     ):
         _rename(spec.arg, result)
 
