@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 import torch
@@ -38,6 +37,7 @@ from backend.partitioner import CudaPartitioner
 from backend.program import pte
 from backend.settings import Settings
 from fxpasses import PassError, PassReport, Pipeline, PipelineResult, Remark
+from fxpasses.files import replacing
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ class LoweredProgram:
         """
         target = Path(path)
         try:
-            write_whole(target, self.buffer)
+            with replacing(target) as temporary:
+                temporary.write_bytes(self.buffer)
         except OSError as error:
             raise AccessFailed(f"cannot write {target}: {error.strerror}") from error
         return target
@@ -154,24 +155,3 @@ def pass_results(program: ExportedProgram) -> PipelineResult:
     delegates: list[Any] = [module for _, module, _ in get_lowered_submodules(program.graph_module)]
     results = [module.meta["_delegate_info_meta"] for module in delegates]
     return results[0] if results else PipelineResult(program)
-
-
-def write_whole(target: Path, data: bytes) -> None:
-    """Write `data` beside `target` and rename it, so that no reader sees half a file."""
-    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-        temporary = Path(file.name)
-        try:
-            file.write(data)
-            file.flush()
-            temporary.chmod(0o666 & ~umask())
-            temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-
-
-def umask() -> int:
-    """The process's file mode mask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

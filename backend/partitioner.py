@@ -19,11 +19,11 @@ from torch.fx import Node
 
 from backend._executorch import AotiPartitioner, CompileSpec, PartitionResult, quietly
 from backend.compile.prepare import prepare
-from backend.compile.regions import regions
 from backend.delegate import FxCudaBackend
 from backend.errors import NotSupported
 from backend.settings import Settings, device_name
 from fxpasses import Pipeline
+from fxpasses.regions import regions
 
 with quietly():  # deriving from an experimental class warns, too
 

@@ -22,8 +22,8 @@ from torch.fx import Node
 
 from backend._executorch import EdgeOpOverload
 from backend.compile.prepare import overload_with, retarget, typed
-from backend.compile.regions import rebuild, regions
 from backend.errors import NotSupported
+from fxpasses.regions import regions
 
 MEMORY_FORMATS = {
     (0, 2, 3, 1): torch.channels_last,
@@ -47,9 +47,19 @@ def to_aten(program: ExportedProgram) -> ExportedProgram:
             if isinstance(node.target, OpOverload):
                 with_memory_format(node)
                 as_exported(node)
-        region.recompile()
+        region.module.recompile()
     forget_fresh_symbols(program)
-    return rebuild(program, program.graph_module, verifiers=[Verifier])
+    return ExportedProgram(
+        root=program.graph_module,
+        graph=program.graph,
+        graph_signature=program.graph_signature,
+        state_dict=program.state_dict,
+        range_constraints=program.range_constraints,
+        module_call_graph=program.module_call_graph,
+        example_inputs=program.example_inputs,
+        constants=program.constants,
+        verifiers=[Verifier],
+    )
 
 
 def forget_fresh_symbols(program: ExportedProgram) -> None:

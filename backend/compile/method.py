@@ -18,13 +18,13 @@ from torch.export.passes import move_to_device_pass
 from backend.compile import aoti
 from backend.compile.describe import example_inputs, input_specs, output_specs
 from backend.compile.edge import to_aten
-from backend.compile.regions import regions
 from backend.compile.views import restore_views
 from backend.program.payload import Blob, Payload
 from backend.settings import Settings, require_device
 from decomps import decomposition_table
 from fxpasses import Pipeline, PipelineResult
 from fxpasses.analysis import writes_buffers
+from fxpasses.regions import regions
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def aten_program(edge_program: ExportedProgram, device: str) -> ExportedProgram:
     """The program as passes want it: ATen operators, views as views, on `device`."""
     program = to_aten(edge_program)
     for region in regions(program.graph_module):
-        restore_views(region)
+        restore_views(region.module)
     return program if device == "cpu" else move_to_device_pass(program, device)
 
 

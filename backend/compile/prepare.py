@@ -23,9 +23,10 @@ from torch.fx import Node
 
 from backend._executorch import SORTS_RESULTS
 from backend.compile.aliases import base
-from backend.compile.regions import fork, regions
 from backend.errors import NotSupported
 from fxpasses.analysis import writes_buffers
+from fxpasses.program import fork
+from fxpasses.regions import regions
 
 Number = (bool, int, float, complex)
 
@@ -43,7 +44,7 @@ def prepare(program: ExportedProgram) -> ExportedProgram:
             keep_numbers(node)
     own_outputs(new)
     for region in regions(new.graph_module):
-        region.recompile()
+        region.module.recompile()
     return new
 
 
