@@ -9,6 +9,7 @@ operators; `operator_of` looks through the wrapper, so the pass is written once.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import torch
@@ -29,6 +30,12 @@ def operator_of(node: Node) -> Any:
     return unwrap(node.target) if node.op == "call_function" else None
 
 
+@cache
+def parameters(operator: OpOverload) -> tuple[torch._C.Argument, ...]:
+    """What the schema of `operator` declares, in order; the schema itself builds them anew."""
+    return tuple(operator._schema.arguments)
+
+
 def argument(node: Node, name: str) -> Any:
     """The value of the schema argument `name`, from wherever the call put it, or its default.
 
@@ -37,7 +44,7 @@ def argument(node: Node, name: str) -> Any:
     """
     if name in node.kwargs:
         return node.kwargs[name]
-    for position, declared in enumerate(operator_of(node)._schema.arguments):
+    for position, declared in enumerate(parameters(operator_of(node))):
         if declared.name == name:
             return node.args[position] if position < len(node.args) else declared.default_value
     raise KeyError(f"{operator_of(node)} has no argument {name!r}")
@@ -45,7 +52,7 @@ def argument(node: Node, name: str) -> Any:
 
 def arguments(node: Node) -> Iterator[tuple[torch._C.Argument, Any]]:
     """Each schema argument of an operator call with the value that the call gives it."""
-    for position, declared in enumerate(operator_of(node)._schema.arguments):
+    for position, declared in enumerate(parameters(operator_of(node))):
         if position < len(node.args):
             yield declared, node.args[position]
         elif declared.name in node.kwargs:

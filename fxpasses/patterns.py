@@ -29,7 +29,7 @@ from torch._ops import OpOverload
 from torch.fx import Node
 
 from fxpasses.errors import InvalidPass
-from fxpasses.operators import argument, operator_of
+from fxpasses.operators import argument, operator_of, parameters
 
 aten = torch.ops.aten
 
@@ -201,7 +201,7 @@ class Call(Pattern):
         if not isinstance(called, OpOverload):
             same_count = len(node.args) == len(self.args)
             return list(zip(self.args, node.args, strict=True)) if same_count else None
-        names = [declared.name for declared in called._schema.arguments]
+        names = [declared.name for declared in parameters(called)]
         wanted = {**dict(zip(names, self.args, strict=False)), **self.kwargs}
         if len(self.args) > len(names) or not set(self.kwargs) <= set(names):
             return None
@@ -310,5 +310,5 @@ def _splits(items: tuple[Pattern, ...], values: list[Any]) -> Iterator[list[Any]
 def _rest_is_default(node: Node, called: OpOverload, wanted: dict[str, Pattern]) -> bool:
     return all(
         declared.name in wanted or same(argument(node, declared.name), declared.default_value)
-        for declared in called._schema.arguments
+        for declared in parameters(called)
     )
