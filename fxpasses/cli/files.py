@@ -6,13 +6,10 @@
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import pickle
 import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,8 +57,7 @@ def load_program(path: Path) -> ExportedProgram:
     if not _is_archive(path):
         raise Misuse(f"{path} is no .pt2 file, or is cut off; torch.export.save writes one")
     try:
-        with _quiet():
-            return torch.export.load(path)
+        return torch.export.load(path)
     except Exception as error:  # torch raises whatever its parsers raise on damaged parts
         raise Misuse(f"{path} is damaged: torch.export.load fails on it") from error
 
@@ -121,14 +117,3 @@ def _is_archive(path: Path) -> bool:
         return False
     with zipfile.ZipFile(path) as archive:
         return any(name.endswith("/archive_format") for name in archive.namelist())
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep torch from logging the traceback of an error that is reported in one line."""
-    held = logging.root.manager.disable
-    logging.disable(logging.ERROR)
-    try:
-        yield
-    finally:
-        logging.disable(held)
