@@ -28,6 +28,11 @@ from fxpasses.inspect import Inspection, inspect_pipeline
 def show(output: Path, device: str | None = None) -> bool:
     """Run the demo, write its files into `output`, and say whether all of it held."""
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    with torch.backends.cudnn.flags(allow_tf32=False):  # eager's convolutions in full float32
+        return _show(output, device)
+
+
+def _show(output: Path, device: str) -> bool:
     module = vision_embeddings().to(device)
     calls = list(fresh_calls(device))
     with working("exporting"):

@@ -39,10 +39,13 @@ def vision_embeddings() -> torch.nn.Module:
 
 
 def fresh_calls(device: str) -> Iterator[Call]:
-    """Random images with random masks; among the masks one that is all True, one all False."""
-    for density in (0.7, 0.5, 1.0, 0.0, 0.3, 0.9):
+    """Random images; an image fills the upper left of its patches, all of them or none at times."""
+    for rows, columns in ((4, 4), (0, 0), (3, 2), (1, 4), (2, 3), (4, 1)):
         pixels = torch.randn(2, 3, 64, 64, device=device)
-        yield Call(pixels, torch.rand(2, 4, 4, device=device) < density)
+        mask = torch.zeros(2, 4, 4, dtype=torch.bool, device=device)
+        mask[0, :rows, :columns] = True
+        mask[1, : torch.randint(1, 5, ()), : torch.randint(1, 5, ())] = True
+        yield Call(pixels, mask)
 
 
 def position_ids(module: Any, call: Call, result: Tensor) -> Tensor:
