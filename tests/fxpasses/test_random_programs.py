@@ -25,7 +25,7 @@ from tests.fxpasses.programs import (
 )
 
 SHAPE = (3, 4)
-TRACED, EXPORTED = 60, 10
+TRACED, EXPORTED = 50, 8
 
 
 class Pool:
@@ -81,10 +81,10 @@ def disturb(pool, source, mask, picked):
     pool.choose.choice(
         [
             lambda: source.add_(1),
-            lambda: source.view(-1)[:2].mul_(2),
+            lambda: source[1:].mul_(2),
             lambda: mask.copy_(mask.flip(0)),
             lambda: picked.neg_(),
-            lambda: picked[:0].neg_(),
+            lambda: picked.view(-1).neg_(),
         ]
     )()
 
@@ -121,8 +121,15 @@ def fill(pool):
 
 
 def fill_with_another_dtype(pool):
-    value = pool.float()[0, 0].to(pool.choose.choice([torch.float64, torch.int64, torch.float16]))
-    pool.floats.append(aten.index_put(pool.float(), [pool.mask()], value))
+    x = pool.float().nan_to_num()
+    out, value = pool.choose.choice(
+        [
+            (x, torch.tensor(0.1, dtype=torch.float64)),
+            (x, torch.tensor([3])),
+            (x.to(torch.int64) + 2**25, torch.tensor(0.5)),
+        ]
+    )
+    pool.floats.append(aten.index_put(out, [pool.mask()], value).to(torch.float32))
 
 
 def fill_windows(pool):
