@@ -52,8 +52,8 @@ format: setup  ## rewrite what the linter can mend
 	ruff check --fix .
 	ruff format .
 
-bench: setup  ## measure the engine
-	python benchmarks/no_change.py
+bench: setup  ## measure the engine beside its peers, and print the table
+	pytest benchmarks/bench_*.py -q -W ignore --benchmark-quiet $(PYTEST_ARGS)
 
 docs: setup  ## build the documentation pages into site/
 	$(BIN)/pip install --quiet --constraint $(PINS) --editable '.[docs]'
