@@ -75,6 +75,13 @@ class MaskedWritePass(RewritePass):
         return masks_all_of(match.indices, match.destination)
 
     @guard
+    def same_device(self, node: Node, match: MaskedWrite, editor: Editor) -> Verdict:
+        mask, destination = value_of(match.mask), value_of(match.destination)
+        if mask.device != destination.device:
+            return no(f"the mask is on {mask.device}, the destination on {destination.device}")
+        return YES
+
+    @guard
     def distinct_places(self, node: Node, match: MaskedWrite, editor: Editor) -> Verdict:
         if operator_of(node) is aten.index_put.default:
             return YES

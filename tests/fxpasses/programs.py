@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._pytree import tree_leaves
 
 from fxpasses import Pass, Pipeline, PipelineResult, Registry, Remark, register_pass
@@ -69,6 +71,12 @@ def export(function, *inputs, functional=False, dynamic=None) -> ExportedProgram
 def trace(function, *inputs) -> GraphModule:
     """The ATen graph of a function, in-place operators kept; quicker than export, no checks."""
     return make_fx(function, tracing_mode="fake", _error_on_data_dependent_ops=False)(*inputs)
+
+
+def trace_fake(function, inputs: Callable[[], tuple[Any, ...]]) -> GraphModule:
+    """The ATen graph of a function on what `inputs` makes, on devices that need not be there."""
+    with FakeTensorMode(shape_env=ShapeEnv()):
+        return make_fx(function)(*inputs())
 
 
 def results(program: ExportedProgram | GraphModule) -> list[Node]:

@@ -18,6 +18,7 @@ from tests.fxpasses.programs import (
     picks,
     run,
     trace,
+    trace_fake,
     writes,
 )
 
@@ -490,6 +491,20 @@ def test_a_mask_that_an_earlier_rewrite_made_is_watched(draw):
     result = run(PASS, export(copied, *inputs))
     assert "same_mask" in missed(result)
     assert writes(result.program) == 1
+
+
+def test_guard_same_device():
+    """ATen's index_put moves a mask to the destination's device; where does not."""
+    program = trace_fake(raw_copy, on_a_gpu_but_for_the_mask)
+    reason = missed(run(PASS, program, verify="metadata"))["same_device"]
+    assert reason == "the mask is on cpu, the destination on cuda:0"
+    with pytest.raises(RuntimeError, match="to be on the same device"):
+        run(PASS.without("same_device"), program, verify="metadata")
+
+
+def on_a_gpu_but_for_the_mask():
+    mask = torch.ones(5, dtype=torch.bool)
+    return torch.ones(5, device="cuda"), torch.ones(5, device="cuda"), mask
 
 
 def test_guard_layout(draw):

@@ -6,7 +6,15 @@ from torch.export import Dim
 
 from fxpasses import RewriteRefused, VerificationFailed
 from fxpasses.passes import ReplaceMaskedFillWithWhere
-from tests.fxpasses.programs import assert_equal_to_eager, aten, export, missed, run, writes
+from tests.fxpasses.programs import (
+    assert_equal_to_eager,
+    aten,
+    export,
+    missed,
+    run,
+    trace_fake,
+    writes,
+)
 
 PASS = ReplaceMaskedFillWithWhere()
 
@@ -213,6 +221,25 @@ def test_a_value_of_higher_rank_cannot_be_written_back(draw):
     assert "broadcasts" in missed(run(PASS, program))
     with pytest.raises(RewriteRefused):
         run(PASS.without("broadcasts"), program)
+
+
+def test_guard_same_device():
+    """ATen's index_put moves a mask to the destination's device; where does not."""
+    program = trace_fake(raw_fill, lambda: on("cpu", "cuda", (1,)))
+    reason = missed(run(PASS, program, verify="metadata"))["same_device"]
+    assert reason == "the mask is on cpu, the destination on cuda:0"
+    with pytest.raises(RuntimeError, match="to be on the same device"):
+        run(PASS.without("same_device"), program, verify="metadata")
+
+
+def test_a_number_on_the_host_is_taken():
+    program = trace_fake(raw_fill, lambda: on("cuda", "cpu", ()))
+    assert run(PASS, program, verify="metadata").changed
+
+
+def on(mask_device, value_device, shape):
+    mask = torch.ones(5, dtype=torch.bool, device=mask_device)
+    return torch.ones(5, device="cuda"), mask, torch.ones(shape, device=value_device)
 
 
 def test_guard_layout(draw):
