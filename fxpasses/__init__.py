@@ -19,6 +19,7 @@ from fxpasses.errors import (
 )
 from fxpasses.events import Listener
 from fxpasses.fixpoint import Fixpoint
+from fxpasses.inspect import inspect_pipeline
 from fxpasses.pipeline import Pipeline
 from fxpasses.registry import Pass, Registry, register_pass, registry
 from fxpasses.remarks import Remark
@@ -55,6 +56,7 @@ __all__ = [
     "Verdict",
     "VerificationFailed",
     "guard",
+    "inspect_pipeline",
     "no",
     "passes",
     "register_pass",

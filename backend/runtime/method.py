@@ -49,6 +49,11 @@ class Method:
         """The tensors and numbers that the compiled code gives."""
         return self._plan.payload.outputs
 
+    @property
+    def pipeline(self) -> str:
+        """The text of the pipeline that ran before the method was compiled."""
+        return self._plan.payload.pipeline
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on `args` and `kwargs`, structured as at export; the result is as eager's.
 

@@ -54,9 +54,10 @@ def no_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aoti, "call_inductor", compiled)
 
 
-def test_the_pipeline_is_recorded_as_it_ran(lowered, saved) -> None:
+def test_the_pipeline_is_recorded_as_it_ran(lowered, saved, program) -> None:
     assert lowered.pipeline == str(fxpasses.Pipeline.parse("default"))
     assert lowered.pipeline.encode() in saved.read_bytes()
+    assert all(program[name].pipeline == lowered.pipeline for name in program.methods)
 
 
 def test_reports_and_remarks_come_back_by_method(lowered) -> None:
