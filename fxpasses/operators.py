@@ -70,7 +70,8 @@ def nodes_in(value: Any) -> list[Node]:
 
 def is_higher_order(node: Node) -> bool:
     """Whether `node` runs other graphs: cond, while_loop, map, scan, invoke_subgraph, ..."""
-    return isinstance(node.target, HigherOrderOperator)
+    # Asked of every node, and answered slowly: the class is abstract.
+    return not isinstance(node.target, OpOverload) and isinstance(node.target, HigherOrderOperator)
 
 
 def describe(node: Node) -> str:

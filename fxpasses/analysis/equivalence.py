@@ -29,7 +29,7 @@ from torch.utils._pytree import tree_leaves
 from fxpasses._torch import expression
 from fxpasses.analysis.effects import effects
 from fxpasses.analysis.memory import Memory
-from fxpasses.operators import arguments, describe, is_higher_order, operator_of
+from fxpasses.operators import describe, is_higher_order, operator_of
 from fxpasses.values import is_tensor, signature_of, value_of
 from fxpasses.verdict import YES, Verdict, no
 
@@ -110,8 +110,11 @@ class Numbering:
     def _operands(self, node: Node, called: Any) -> tuple[Hashable, ...]:
         if not isinstance(called, OpOverload):
             return tuple(self._constant(value, node) for value in node.args)
-        given = {declared.name: self._constant(value, node) for declared, value in arguments(node)}
-        return tuple(given.get(name, default) for name, default in _defaults(called))
+        given = [self._constant(value, node) for value in node.args]
+        for name, default in _defaults(called)[len(given) :]:
+            named = name in node.kwargs
+            given.append(self._constant(node.kwargs[name], node) if named else default)
+        return tuple(given)
 
     def _constant(self, value: Any, reader: Node) -> Hashable:
         """An operand as part of a key: its value number, or a constant with its type."""

@@ -40,9 +40,7 @@ class Memory:
     def __init__(self, graph: Graph) -> None:
         self._order: list[Node] = list(graph.nodes)
         self.position = {node: place for place, node in enumerate(self._order)}
-        self.writers = [
-            node for node in graph.nodes if effects(node).writes or effects(node).unknown
-        ]
+        self.writers = [node for node in graph.nodes if _may_write(node)]
         self._classes: dict[Node, Node] = {}
         self._writes: dict[Node, list[int]] = {}
         if self.writers:
@@ -87,6 +85,11 @@ class Memory:
         for writer in self.writers:
             for written in effects(writer).writes or writer.all_input_nodes:
                 self._writes.setdefault(self._classes[written], []).append(self.position[writer])
+
+
+def _may_write(node: Node) -> bool:
+    found = effects(node)
+    return bool(found.writes) or found.unknown
 
 
 def bases(node: Node) -> Iterator[Node]:
