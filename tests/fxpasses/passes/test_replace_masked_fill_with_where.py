@@ -47,7 +47,7 @@ def assert_needed(guard, function, *inputs, functional=False):
         run(PASS.without(guard), export(function, *inputs, functional=functional))
 
 
-@pytest.mark.parametrize("value", [0.5, -0.0, float("nan"), float("inf"), 3], ids=str)
+@pytest.mark.parametrize("value", [0.5, -0.0, float("nan")], ids=str)
 def test_a_number(draw, functional, value):
     def function(x, mask):
         return fill(x, mask, value)
@@ -59,9 +59,9 @@ def test_a_number(draw, functional, value):
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)], ids=str)
-def test_a_tensor_of_one_value(draw, functional, shape):
+def test_a_tensor_of_one_value(draw, shape):
     inputs = draw.floats(3, 5), draw.mask(3, 5), draw.floats(*shape)
-    rewrite(fill, *inputs, functional=functional)
+    rewrite(fill, *inputs, functional=True)
 
 
 def test_a_value_and_a_mask_that_picks_none(draw, functional):
@@ -91,8 +91,8 @@ def test_any_size_after_one_dynamic_export(draw, functional):
     ],
     ids=lambda value: str(getattr(value, "dtype", "")),
 )
-def test_dtypes(draw, functional, x, value):
-    rewrite(lambda x, mask: fill(x, mask, value), x, draw.mask(5), functional=functional)
+def test_dtypes(draw, x, value):
+    rewrite(lambda x, mask: fill(x, mask, value), x, draw.mask(5), functional=True)
 
 
 def test_several_values_in_one_function(draw, functional):
