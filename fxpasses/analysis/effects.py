@@ -66,15 +66,16 @@ def effects(node: Node) -> Effects:
     if is_higher_order(node):
         return _of_graphs(node)
     called = operator_of(node)
-    if not isinstance(called, OpOverload):
-        return PURE if _is_plain_function(called) else Effects(unknown=True)
-    known = _of_operator(called)
-    return replace(known, writes=_written(node)) if called._schema.is_mutable else known
+    known = of_operator(called)
+    mutable = isinstance(called, OpOverload) and called._schema.is_mutable
+    return replace(known, writes=_written(node)) if mutable else known
 
 
 @cache
-def _of_operator(called: OpOverload) -> Effects:
-    """What the schema and tags of an operator say, its writes apart."""
+def of_operator(called: Any) -> Effects:
+    """What an operator or function does in every call, writes to its operands apart."""
+    if not isinstance(called, OpOverload):
+        return PURE if _is_plain_function(called) else Effects(unknown=True)
     name = called._schema.name.split("::")[-1]
     return Effects(
         random=torch.Tag.nondeterministic_seeded in called.tags or name in _UNSPECIFIED,

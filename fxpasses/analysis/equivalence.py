@@ -18,18 +18,19 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Hashable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import torch
-from torch._ops import OpOverload
+from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import Graph, Node
 from torch.utils._pytree import tree_leaves
 
 from fxpasses._torch import expression
-from fxpasses.analysis.effects import effects
+from fxpasses.analysis.effects import of_operator
 from fxpasses.analysis.memory import Memory
-from fxpasses.operators import describe, is_higher_order, operator_of
+from fxpasses.operators import describe, operator_of
 from fxpasses.values import is_tensor, signature_of, value_of
 from fxpasses.verdict import YES, Verdict, no
 
@@ -56,6 +57,34 @@ _READS_STRIDES = frozenset(
     | {aten.sym_storage_offset.default, aten.is_contiguous.default, aten.stride.int}
 )
 _APART = _READS_STRIDES | _UNREPEATABLE
+
+
+@dataclass(frozen=True, eq=False)
+class _Facts:
+    """What numbering needs to know of an operator; one object an operator, compared by identity.
+
+    Attributes:
+        keeps_value: where metadata stay the same, the result is the first operand.
+        commutes: the first two operands may change places.
+        defaults: the schema's arguments in order, each with the key of its default.
+    """
+
+    keeps_value: bool
+    commutes: bool
+    defaults: tuple[tuple[str, Hashable], ...]
+
+
+@cache
+def _facts(called: Any) -> _Facts | None:
+    """The facts of an operator that repeats: equal operands, equal value; None for any other."""
+    if called in _APART or isinstance(called, HigherOrderOperator):
+        return None
+    schema = called._schema if isinstance(called, OpOverload) else None
+    if not of_operator(called).pure or (schema and schema.is_mutable):
+        return None
+    declared = schema.arguments if schema else ()
+    defaults = tuple((argument.name, _default_key(argument)) for argument in declared)
+    return _Facts(called in _KEEPS_VALUE, called in _COMMUTES, defaults)
 
 
 class Numbering:
@@ -92,26 +121,21 @@ class Numbering:
     def _number(self, node: Node) -> Hashable:
         """A number shared by every node that computes the same, or the node itself."""
         called = operator_of(node)
-        if called is None or called in _APART or is_higher_order(node) or not effects(node).pure:
+        facts = None if called is None else _facts(called)
+        if facts is None or (node.kwargs and not facts.defaults):
             return node
-        operands = self._operands(node, called)
-        if called in _KEEPS_VALUE and _same_metadata(node, node.args[0]):
+        operands = self._operands(node, facts)
+        if facts.keeps_value and _same_metadata(node, node.args[0]):
             return operands[0]
-        key: Hashable = (called, operands)
-        if called in _COMMUTES and len(operands) >= 2:
-            key = (
-                called,
-                *sorted(operands[:2], key=repr),
-                operands[2:],
-                signature_of(value_of(node)),
-            )
+        key: Hashable = (facts, operands)
+        if facts.commutes and len(operands) >= 2:
+            either_way = *sorted(operands[:2], key=repr), operands[2:]
+            key = (facts, either_way, signature_of(value_of(node)))
         return self._known.setdefault(key, len(self._known))
 
-    def _operands(self, node: Node, called: Any) -> tuple[Hashable, ...]:
-        if not isinstance(called, OpOverload):
-            return tuple(self._constant(value, node) for value in node.args)
+    def _operands(self, node: Node, facts: _Facts) -> tuple[Hashable, ...]:
         given = [self._constant(value, node) for value in node.args]
-        for name, default in _defaults(called)[len(given) :]:
+        for name, default in facts.defaults[len(given) :]:
             named = name in node.kwargs
             given.append(self._constant(node.kwargs[name], node) if named else default)
         return tuple(given)
@@ -138,12 +162,6 @@ def constant_key(value: Any) -> Hashable:
     if isinstance(value, slice):
         return ("slice", *(constant_key(part) for part in (value.start, value.stop, value.step)))
     return (type(value), repr(value) if isinstance(value, float | complex) else expression(value))
-
-
-@cache
-def _defaults(called: OpOverload) -> tuple[tuple[str, Hashable], ...]:
-    """The arguments of an operator in order, each with the key of its default."""
-    return tuple((declared.name, _default_key(declared)) for declared in called._schema.arguments)
 
 
 def _default_key(declared: torch._C.Argument) -> Hashable:
@@ -181,7 +199,7 @@ def _difference(left: Node, right: Node, numbering: Numbering) -> str:
     while True:
         if operator_of(left) != operator_of(right) or operator_of(left) is None:
             return f"{left} ({describe(left)}) and {right} ({describe(right)}) are different values"
-        if operator_of(left) in _APART or not (effects(left).pure and effects(right).pure):
+        if _facts(operator_of(left)) is None:
             return f"{left} and {right} are two runs of {describe(left)}, which may differ"
         pairs = zip(_inputs(left), _inputs(right), strict=False)
         parted = [(a, b) for a, b in pairs if numbering.read(a, left) != numbering.read(b, right)]
