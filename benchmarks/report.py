@@ -1,4 +1,4 @@
-"""The table of a run: milliseconds, microseconds per node, and the ratio to ours of that size."""
+"""The table of a run: processor time, microseconds per node, the ratio to ours of that size."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def lines(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
 
 def show(rows: Sequence[Row]) -> None:
     """Print the table."""
-    table = Table(title="best of the rounds")
+    table = Table(title="processor time, best of the rounds")
     for heading in HEADINGS:
         table.add_column(heading, justify="left" if heading in ("work", "who", "") else "right")
     last = ""
