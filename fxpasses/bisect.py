@@ -53,7 +53,8 @@ class Culprit:
 
     def __str__(self) -> str:
         place = f" in {self.region}" if self.region else ""
-        said = f": {self.remark}" if self.remark else ""
+        said = f": {self.remark.node}: {self.remark.reason}" if self.remark else ""
+        said += f" ({self.remark.source})" if self.remark and self.remark.source else ""
         return f"rewrite {self.number} of {self.total}: {self.pass_name}{place}{said}"
 
 

@@ -32,7 +32,7 @@ from fxpasses.dialect import Spelling, dialect_of
 from fxpasses.errors import RewriteRefused
 from fxpasses.events import Listener
 from fxpasses.fake import Evaluator
-from fxpasses.operators import is_higher_order, operator_of, unwrap
+from fxpasses.operators import is_higher_order, operator_of, refuse_no_operator, unwrap
 from fxpasses.program import Program
 from fxpasses.regions import Region
 from fxpasses.remarks import Remark, source_of
@@ -49,7 +49,8 @@ class Editor:
         program: the program under work.
         pass_name: the pass that works.
         region: the region under work; `editor.region.graph` is its graph.
-        changed: whether anything was inserted, replaced or erased.
+        node: the node that a `RewritePass` is trying, if it is one.
+        edits: how many insertions, replacements and erasures were made.
         tried: nodes that a `RewritePass` looked at.
         matched: those of them that were what it looks for.
         rewrites: rewrites that the pass reported with `passed`.
@@ -68,15 +69,21 @@ class Editor:
     ) -> None:
         self.program = program
         self.region = region
-        self.changed = False
+        self.edits = 0
         self.tried = self.matched = self.rewrites = 0
         self.remarks: list[Remark] = []
         self.evaluate = evaluate
         self.pass_name = pass_name
+        self.node: Node | None = None
         self._budget = budget
         self._listener = listener
         self._numbering: Numbering | None = None
         self._origins: tuple[Node, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was inserted, replaced or erased."""
+        return self.edits > 0
 
     @cached_property
     def _spell(self) -> Spelling:
@@ -110,10 +117,12 @@ class Editor:
         In a program of ExecuTorch's edge dialect an ATen operator is inserted as an edge one.
 
         Raises:
+            InvalidPass: `target` is a packet of overloads, or no operator at all.
             RewriteRefused: outside of `with editor.at(...)`, or the operator rejects its operands.
         """
         if not self._origins:
             raise RewriteRefused("say where to insert: with editor.at(node): ...")
+        refuse_no_operator(target)
         self._refuse_foreign(args, kwargs)
         spelled = self._spell(target)
         operator = unwrap(spelled)
@@ -121,7 +130,7 @@ class Editor:
         name = operator._schema.name.split("::")[-1] if isinstance(operator, OpOverload) else None
         node = self.region.graph.create_node("call_function", spelled, args, kwargs, name)
         self._describe(node, value)
-        self.changed = True
+        self.edits += 1
         return node
 
     def constant(self, tensor: torch.Tensor) -> Node:
@@ -130,7 +139,7 @@ class Editor:
         Raises:
             RewriteRefused: in a nested graph of an exported program.
         """
-        self.changed = True
+        self.edits += 1
         return add_constant(self.program, self.region, tensor, self.evaluate.mode)
 
     def replace(self, old: Node, new: Any, effects_kept: bool = False) -> None:
@@ -143,7 +152,7 @@ class Editor:
         old.replace_all_uses_with(
             new, delete_user_cb=lambda user: user is not new, propagate_meta=False
         )
-        self.changed = True
+        self.edits += 1
         if signature_of(value_of(old)) != signature_of(value_of(new)):
             self.refresh(readers)
         if effects_kept:
@@ -163,7 +172,7 @@ class Editor:
             raise RewriteRefused(f"{node} is still read by {', '.join(map(str, node.users))}")
         feeders = node.all_input_nodes
         self.region.graph.erase_node(node)
-        self.changed = True
+        self.edits += 1
         for feeder in feeders:
             self.erase_dead(feeder)
 
@@ -181,7 +190,7 @@ class Editor:
                 continue
             pending.extend(dead.all_input_nodes)
             self.region.graph.erase_node(dead)
-            self.changed = True
+            self.edits += 1
 
     def refresh(self, nodes: Iterable[Node]) -> None:
         """Compute the metadata of `nodes` anew, and of their readers while it changes.

@@ -65,6 +65,16 @@ class RewriteRefused(PassError):
     """The editor will not make a change that it could not make right."""
 
 
+class PassFailed(PassError):
+    """A pass raised an error of its own; `__cause__` is that error."""
+
+    def __init__(self, pass_name: str, region: str, node: str, error: Exception) -> None:
+        place = f" in {region}" if region else ""
+        at = f" at {node}" if node else ""
+        lines = str(error).splitlines() or [""]
+        super().__init__(f"{pass_name} failed{place}{at}: {type(error).__name__}: {lines[0]}")
+
+
 class VerificationFailed(PassError):
     """A check after a pass found the program wrong.
 

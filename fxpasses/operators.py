@@ -13,8 +13,10 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch._ops import HigherOrderOperator, OpOverload
+from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torch.fx import Node
+
+from fxpasses.errors import InvalidPass
 
 
 def unwrap(target: Any) -> Any:
@@ -34,6 +36,21 @@ def operator_of(node: Node) -> Any:
 def parameters(operator: OpOverload) -> tuple[torch._C.Argument, ...]:
     """What the schema of `operator` declares, in order; the schema itself builds them anew."""
     return tuple(operator._schema.arguments)
+
+
+def refuse_no_operator(target: Any) -> None:
+    """Refuse what no node of an exported graph may call.
+
+    Raises:
+        InvalidPass: a packet, whose overloads are named; a string; one of torch's own functions.
+    """
+    if isinstance(target, OpOverloadPacket):
+        raise InvalidPass(f"{target} stands for several operators; name one, as in {target}.Tensor")
+    operators = OpOverload | HigherOrderOperator
+    name, module = getattr(target, "__name__", ""), getattr(target, "__module__", "") or ""
+    torch_function = module.startswith("torch") and not name.startswith("sym_")
+    if not callable(target) or (torch_function and not isinstance(target, operators)):
+        raise InvalidPass(f"{target!r} is no operator; ATen's are torch.ops.aten.NAME.OVERLOAD")
 
 
 def argument(node: Node, name: str) -> Any:

@@ -22,7 +22,7 @@ from fxpasses.errors import ConflictingPasses, MissingRequirement, OrderingCycle
 from fxpasses.fixpoint import Fixpoint, Item, flatten
 from fxpasses.registry import Pass
 
-Canonical = Callable[[str], str]
+Canonical = Callable[[str, str], str]
 Constraint = tuple[int, int, str]
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def order(items: Sequence[Item], canonical: Canonical) -> list[Item]:
 
     Args:
         items: as listed; repeats are legal.
-        canonical: the registered name for a name or alias, raising `UnknownPass` for others.
+        canonical: the registered name for a name or alias and the pass that names it, raising
+            `UnknownPass` where there is none.
 
     Raises:
         MissingRequirement: a pass requires one that is not listed.
@@ -49,10 +50,10 @@ def order(items: Sequence[Item], canonical: Canonical) -> list[Item]:
 def _check_presence(items: Sequence[Item], canonical: Canonical) -> None:
     listed = {pass_.name: pass_ for pass_ in flatten(items)}
     for name, pass_ in listed.items():
-        for other in map(canonical, pass_.conflicts):
+        for other in _named(pass_, pass_.conflicts, canonical):
             if other in listed:
                 raise ConflictingPasses(f"{name} conflicts with {other}; drop one of them")
-        for other in map(canonical, pass_.requires):
+        for other in _named(pass_, pass_.requires, canonical):
             if other not in listed:
                 raise MissingRequirement(f"{name} requires {other}; add it to the pipeline")
 
@@ -62,6 +63,10 @@ def _order_inside(item: Item, canonical: Canonical) -> Item:
         return item
     places = _places([(pass_,) for pass_ in item.passes], canonical)
     return Fixpoint(tuple(item.passes[place] for place in places), item.limit)
+
+
+def _named(pass_: Pass, names: Sequence[str], canonical: Canonical) -> list[str]:
+    return [canonical(name, pass_.name) for name in names]
 
 
 def _members(item: Item) -> tuple[Pass, ...]:
@@ -99,13 +104,13 @@ def _declared_by(
     pass_: Pass, places: dict[str, list[int]], canonical: Canonical
 ) -> Iterator[Constraint]:
     name, mine = pass_.name, places[pass_.name]
-    for other in map(canonical, pass_.requires):
+    for other in _named(pass_, pass_.requires, canonical):
         if other in places:
             yield places[other][0], mine[0], f"{name} requires {other}"
-    for other in map(canonical, pass_.before):
+    for other in _named(pass_, pass_.before, canonical):
         if other in places:
             yield mine[0], places[other][0], f"{name} declares before={other}"
-    for other in map(canonical, pass_.after):
+    for other in _named(pass_, pass_.after, canonical):
         if other in places:
             yield places[other][-1], mine[-1], f"{name} declares after={other}"
 

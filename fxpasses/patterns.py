@@ -20,7 +20,7 @@ no more than the pairs there are.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,7 @@ from torch._ops import OpOverload
 from torch.fx import Node
 
 from fxpasses.errors import InvalidPass
-from fxpasses.operators import argument, operator_of, parameters
+from fxpasses.operators import argument, operator_of, parameters, refuse_no_operator
 
 aten = torch.ops.aten
 
@@ -226,10 +226,28 @@ def op(
         name: binds the matched node itself.
         where: what else must hold of the node.
         **kwargs: patterns or constants by schema name; what is not named has its default.
+
+    Raises:
+        InvalidPass: a target is no operator, or takes no such operands.
     """
     targets = target if isinstance(target, tuple) else (target,)
+    for each in targets:
+        refuse_no_operator(each)
+        _refuse_operands(each, len(args), kwargs)
     operands = {key: _pattern(value) for key, value in kwargs.items()}
     return Call(targets, tuple(map(_pattern, args)), operands, name, where)
+
+
+def _refuse_operands(target: Any, count: int, names: Iterable[str]) -> None:
+    """Refuse operands that the schema does not have: such a pattern would never match."""
+    if not isinstance(target, OpOverload):
+        return
+    declared = [argument.name for argument in target._schema.arguments]
+    if count > len(declared):
+        raise InvalidPass(f"{target} takes {len(declared)} operands, the pattern has {count}")
+    for name in names:
+        if name not in declared:
+            raise InvalidPass(f"{target} has no operand {name!r}; it has: {', '.join(declared)}")
 
 
 def one_of(*options: Any) -> OneOf:

@@ -5,9 +5,10 @@
     for remark in result.remarks:
         print(remark)
 
-A named pipeline expands where it stands; `-name` takes a pass out again; `+name` is `name`; a
-group `(a,b)*` repeats until nothing changes. The program that is handed in stays as it was: a run
-works on a fork, made when the first pass finds something it may want to change.
+A named pipeline expands where it stands; `-name` takes a pass, or those of a pipeline, out again;
+`+name` is `name`; a group `(a,b)*` repeats until nothing changes. The program that is handed in
+stays as it was: a run works on a fork, made when the first pass finds something it may want to
+change.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ class Pipeline:
             cannot hold.
     """
 
-    def __init__(self, passes: Sequence[Item], known: Registry = registry) -> None:
-        self.items = tuple(order(passes, lambda name: known.get(name, "a constraint").name))
+    def __init__(self, passes: Sequence[Item] | str, known: Registry = registry) -> None:
+        if isinstance(passes, str):
+            raise InvalidPipeline(f"{passes!r} is text: Pipeline.parse reads it")
+        self.items = tuple(order(passes, lambda name, by: known.get(name, by).name))
 
     @property
     def passes(self) -> tuple[Pass, ...]:
@@ -111,8 +114,7 @@ def _expand(
     items: list[Item] = []
     for step in steps:
         if isinstance(step, text.Group):
-            inside = tuple(flatten(_expand(step.steps, known, opened)))
-            items.append(Fixpoint(inside, step.rounds or ROUNDS))
+            items.append(_group(_expand(step.steps, known, opened), step.rounds or ROUNDS))
         elif step.sign == "-":
             items = _remove(step, items, known)
         elif step.name in known.pipelines:
@@ -129,6 +131,13 @@ def _open(name: str, known: Registry, opened: tuple[str, ...]) -> list[Item]:
     return _expand(text.parse(known.pipelines[name]), known, (*opened, name))
 
 
+def _group(items: list[Item], rounds: int) -> Fixpoint:
+    passes = [item for item in items if isinstance(item, Pass)]
+    if len(passes) < len(items):
+        raise InvalidPipeline("a group that repeats cannot hold another one")
+    return Fixpoint(tuple(passes), rounds)
+
+
 def _build(cls: type[Pass], step: text.Step) -> Pass:
     given = options.read(cls, step.name, step.options)
     try:
@@ -139,16 +148,16 @@ def _build(cls: type[Pass], step: text.Step) -> Pass:
 
 def _remove(step: text.Step, items: list[Item], known: Registry) -> list[Item]:
     _refuse_options(step)
-    name = known.get(step.name).name
-    if all(pass_.name != name for pass_ in flatten(items)):
-        raise InvalidPipeline(f"-{step.name} removes nothing: {name} is not listed before it")
-    return [kept for item in items for kept in _without(item, name)]
+    unwanted = {pass_.name for pass_ in flatten(_expand([text.Step(step.name)], known))}
+    if all(pass_.name not in unwanted for pass_ in flatten(items)):
+        raise InvalidPipeline(f"-{step.name} removes nothing: it is not listed before it")
+    return [kept for item in items for kept in _without(item, unwanted)]
 
 
-def _without(item: Item, name: str) -> list[Item]:
+def _without(item: Item, unwanted: set[str]) -> list[Item]:
     if isinstance(item, Fixpoint):
-        return [Fixpoint(tuple(p for p in item.passes if p.name != name), item.limit)]
-    return [] if item.name == name else [item]
+        return [Fixpoint(tuple(p for p in item.passes if p.name not in unwanted), item.limit)]
+    return [] if item.name in unwanted else [item]
 
 
 def _refuse_options(step: text.Step) -> None:

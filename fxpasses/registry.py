@@ -29,6 +29,7 @@ from torch._ops import OpOverload
 
 from fxpasses import options, text
 from fxpasses.errors import DuplicatePass, InvalidPass, UnknownPass
+from fxpasses.operators import refuse_no_operator
 
 if TYPE_CHECKING:
     from fxpasses.editor import Editor
@@ -66,6 +67,18 @@ class Pass:
 
     def __str__(self) -> str:
         return self.name + options.print_options(self)
+
+    @classmethod
+    def check_definition(cls) -> None:
+        """Refuse a class that could not work; called when it is registered.
+
+        Raises:
+            InvalidPass: saying what is missing.
+        """
+        if not isinstance(cls.targets, tuple):
+            raise InvalidPass(f"{cls.__name__}.targets is no tuple of operators: {cls.targets!r}")
+        for target in cls.targets:
+            refuse_no_operator(target)
 
     @classmethod
     def summary(cls) -> str:
@@ -175,6 +188,11 @@ def register_pass(
 
     def register(cls: P) -> P:
         _check_shape(cls, name)
+        constraints = {"before": before, "after": after, "requires": requires}
+        for keyword, names in {**constraints, "conflicts": conflicts, "aliases": aliases}.items():
+            if isinstance(names, str):
+                raise InvalidPass(f"{name!r}: {keyword}={names!r} is a name; give a list of names")
+        cls.check_definition()
         cls.name, cls.aliases = name, tuple(aliases)
         cls.before, cls.after = tuple(before), tuple(after)
         cls.requires, cls.conflicts = tuple(requires), tuple(conflicts)

@@ -71,6 +71,12 @@ class RewritePass(Pass):
             cls.targets = cls.pattern.targets
 
     @classmethod
+    def check_definition(cls) -> None:
+        super().check_definition()
+        if not cls.targets:
+            raise InvalidPass(f"{cls.__name__} looks for nothing: give it a pattern, or targets")
+
+    @classmethod
     def guards(cls) -> list[str]:
         """The names of the guards, base classes first, in the order they are written."""
         names = (
@@ -95,6 +101,7 @@ class RewritePass(Pass):
         guards = [name for name in self.guards() if name not in self.skipped]
         for node in editor.find(*self.targets):
             if not is_erased(node):
+                editor.node = node
                 editor.tried += 1
                 if (match := self.match(node, editor)) is not None:
                     editor.matched += 1
@@ -109,7 +116,8 @@ class RewritePass(Pass):
         for name in guards:
             if name not in self.guards():
                 raise InvalidPass(
-                    f"{self.name} has no guard {name!r}; it has: {', '.join(self.guards())}"
+                    f"{self.name} has no guard {name!r}; "
+                    f"it has: {', '.join(self.guards()) or 'none'}"
                 )
         weakened = copy.copy(self)
         object.__setattr__(weakened, "skipped", self.skipped | set(guards))
@@ -126,7 +134,12 @@ class RewritePass(Pass):
                 editor.missed(node, name, verdict.reason)
                 return
         if editor.may_rewrite():
-            editor.passed(node, self.rewrite(node, match, editor))
+            edits = editor.edits
+            done: Any = self.rewrite(node, match, editor)
+            if editor.edits == edits or not (isinstance(done, str) and done):
+                what = "changed nothing" if editor.edits == edits else f"returned {done!r}"
+                raise InvalidPass(f"{self.name}.rewrite of {node} {what}: it edits, and says what")
+            editor.passed(node, done)
 
 
 def _is_guard(value: Any) -> bool:

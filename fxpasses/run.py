@@ -13,7 +13,7 @@ from fxpasses import verify
 from fxpasses._torch import fake_mode_of
 from fxpasses.budget import Budget
 from fxpasses.editor import Editor
-from fxpasses.errors import InvalidOption, NoFixpoint, VerificationFailed
+from fxpasses.errors import InvalidOption, NoFixpoint, PassError, PassFailed, VerificationFailed
 from fxpasses.events import Listener
 from fxpasses.fake import Evaluator
 from fxpasses.fixpoint import Fixpoint, Item
@@ -127,15 +127,22 @@ class Run:
     def _work(self, pass_: Pass, region: Region) -> None:
         self.listener.before(pass_, region)
         before = verify.snapshot(region.graph) if self.level else {}
+        results = verify.results_of(region.graph)
         size, counted = len(region.graph.nodes), len(self.budget.taken)
         start = time.perf_counter()
         editor = Editor(
             self.result.program, region, pass_.name, self.listener, self.evaluate, self.budget
         )
-        pass_.run(editor)
+        try:
+            pass_.run(editor)
+        except PassError:
+            raise
+        except Exception as error:
+            at = editor.node.name if editor.node else ""
+            raise PassFailed(pass_.name, region.path, at, error) from error
         seconds = time.perf_counter() - start
         try:
-            changed = self._settle(editor, before)
+            changed = self._settle(editor, before, results)
         except VerificationFailed as error:
             self._explain(error, editor, counted)
             raise
@@ -154,7 +161,7 @@ class Run:
         self.result.remarks += editor.remarks
         self.listener.after(report)
 
-    def _settle(self, editor: Editor, before: Snapshot) -> bool:
+    def _settle(self, editor: Editor, before: Snapshot, results: list[Any]) -> bool:
         """Bring code, signature and nested graphs in step with the graph, and check it."""
         region = editor.region
         if editor.changed:
@@ -164,9 +171,9 @@ class Run:
             self._operators.pop(region.graph, None)
             if not region.path:
                 sync_signature(self.result.program)
-        return self._checked(editor, before) if self.level else editor.changed
+        return self._checked(editor, before, results) if self.level else editor.changed
 
-    def _checked(self, editor: Editor, before: Snapshot) -> bool:
+    def _checked(self, editor: Editor, before: Snapshot, results: list[Any]) -> bool:
         """Whether the graph really changed, after it passed the checks of the level."""
         region, name = editor.region, editor.pass_name
         touched = verify.touched(region.graph, before)
@@ -179,6 +186,7 @@ class Run:
         verify.check_structure(self.result.program, region, name)
         if self.level >= verify.rank("metadata"):
             verify.check_metadata(region, touched, name, self.evaluate)
+            verify.check_results(region, results, name)
         if self.level >= verify.rank("numeric"):
             verify.check_numeric(self.original, self.result.program, self.inputs, name)
         return True

@@ -3,7 +3,8 @@
 * `off`: none;
 * `structure`: the graph is well formed and the signature names what the graph has;
 * `metadata`: what a pass touched records the value it really has, which neither `graph.lint()`
-  nor `ExportedProgram.validate()` looks at;
+  nor `ExportedProgram.validate()` looks at, and the graph returns the dtypes, shapes and layouts
+  that it returned before;
 * `numeric`: outputs and written buffers equal those of the program before the run, bit for bit,
   over several calls.
 
@@ -127,6 +128,20 @@ def _stale(node: Node, evaluate: Evaluator) -> str:
     if found != recorded:
         found, recorded = without_symbols(found), without_symbols(recorded)
     return "" if found == recorded else f"records {recorded}, computes {found}"
+
+
+def results_of(graph: Graph) -> list[Any]:
+    """The metadata of each value that a graph returns; data-dependent sizes aside."""
+    results = tree_flatten(graph.output_node().args)[0]
+    return [without_symbols(signature_of(value_of(result))) for result in results]
+
+
+def check_results(region: Region, before: list[Any], pass_name: str) -> None:
+    """Refuse a region that returns values of another dtype, shape or layout than it did."""
+    for index, (wanted, found) in enumerate(zip(before, results_of(region.graph), strict=False)):
+        if wanted != found:
+            problem = f"returns {found}, it returned {wanted} before the pass"
+            raise VerificationFailed(pass_name, region.path, f"output {index}", problem)
 
 
 def check_numeric(reference: Program, program: Program, inputs: Inputs, pass_name: str) -> None:

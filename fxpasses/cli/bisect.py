@@ -29,7 +29,7 @@ from fxpasses.program import Program
     "IN.pt2 bit for bit.",
 )
 def bisect(source: Path, text: str, inputs: Path | None, check: str | None) -> None:
-    """Find the first rewrite that breaks a program, in about log2(rewrites) runs."""
+    """Find the first rewrite that breaks a program, in log2(rewrites) runs and a few more."""
     pipeline, program = Pipeline.parse(text), load_program(source)
     given = load_inputs(inputs) if inputs else None
     args, kwargs = (given.args, given.kwargs) if given else (None, None)

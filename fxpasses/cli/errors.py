@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import click
 
-from fxpasses.errors import NoFixpoint, PassError, RewriteRefused, VerificationFailed
+from fxpasses.errors import (
+    NoFixpoint,
+    PassError,
+    PassFailed,
+    RewriteRefused,
+    UnknownPass,
+    VerificationFailed,
+)
 
 
 class Failure(click.ClickException):
@@ -22,7 +29,7 @@ class Misuse(click.ClickException):
     exit_code = 2
 
 
-_FAILED = (VerificationFailed, RewriteRefused, NoFixpoint)
+_FAILED = (VerificationFailed, RewriteRefused, NoFixpoint, PassFailed)
 _BAD_PATH = (FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError)
 
 
@@ -30,6 +37,10 @@ def as_click(error: Exception) -> click.ClickException:
     """The click exception that reports `error` in one line with the right exit code."""
     if isinstance(error, click.ClickException):
         return error
+    if isinstance(error, UnknownPass):
+        return Misuse(
+            f"{one_line(error)} (--load FILE, before the command, brings passes of a file)"
+        )
     if isinstance(error, PassError):
         return (Failure if isinstance(error, _FAILED) else Misuse)(one_line(error))
     if isinstance(error, OSError) and error.filename:

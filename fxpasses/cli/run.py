@@ -15,6 +15,7 @@ from torch.export import ExportedProgram
 from fxpasses.cli.console import print_remarks, print_reports, working
 from fxpasses.cli.errors import Misuse
 from fxpasses.cli.files import INPUT, OUTPUT, load_inputs, load_program, save_program
+from fxpasses.errors import PassError
 from fxpasses.events import Listener
 from fxpasses.files import write_text
 from fxpasses.inspect import Inspection, inspect_pipeline
@@ -68,15 +69,20 @@ def run(
     with working(f"reading {source}"):
         request = _recorded(source) or _asked(source, text, verify, inputs)
     listeners: list[Listener] = [Reproducer(reproducer)] if reproducer else []
-    with working("running") as progress:
-        inspection = inspect_pipeline(
-            request.program,
-            Pipeline.parse(text or request.pipeline),
-            verify=verify or request.verify,
-            inputs=request.args,
-            kwargs=request.kwargs,
-            listeners=[progress, *listeners],
-        )
+    try:
+        with working("running") as progress:
+            inspection = inspect_pipeline(
+                request.program,
+                Pipeline.parse(text or request.pipeline),
+                verify=verify or request.verify,
+                inputs=request.args,
+                kwargs=request.kwargs,
+                listeners=[progress, *listeners],
+            )
+    except PassError:
+        if reproducer and reproducer.exists():
+            click.echo(f"wrote {reproducer}")
+        raise
     _show(inspection)
     for path, write in ((output, _save), (report, Inspection.save), (remarks, _save_remarks)):
         if path:

@@ -142,6 +142,17 @@ def test_an_unknown_operator_may_answer_anything(draw):
     assert "two runs of fxpasses_test.coin.default" in verdict.reason
 
 
+def test_a_node_made_later_is_read_as_one_value_only_where_nothing_writes(draw):
+    for function, same in ((lambda x: (x * 2, x + 1), True), (lambda x: (x * 2, x.add_(1)), False)):
+        module = trace(function, draw.floats(4))
+        one, other = results(module)
+        numbering = Numbering(module.graph)
+        with module.graph.inserting_before(one):
+            new = module.graph.call_function(aten.neg.default, (one.args[0],))
+        assert (numbering.read(new, one) == numbering.read(new, other)) is same
+        assert numbering.read(new, one) == numbering.read(new, one)
+
+
 def test_sizes(draw):
     def function(x, y):
         grown = x.shape[0] * 2 + 1
