@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.export import Dim
 
-from fxpasses import RewriteRefused, VerificationFailed
+from fxpasses import PassFailed, RewriteRefused, VerificationFailed
 from fxpasses.passes import ReplaceMaskedCopyWithWhere
 from tests.fxpasses.programs import (
     assert_equal_to_eager,
@@ -505,7 +505,7 @@ def test_guard_same_device():
     program = trace_fake(raw_copy, on_a_gpu_but_for_the_mask)
     reason = missed(run(PASS, program, verify="metadata"))["same_device"]
     assert reason == "the mask is on cpu, the destination on cuda:0"
-    with pytest.raises(RuntimeError, match="to be on the same device"):
+    with pytest.raises(PassFailed, match="to be on the same device"):
         run(PASS.without("same_device"), program, verify="metadata")
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.export import Dim
 
-from fxpasses import RewriteRefused, VerificationFailed
+from fxpasses import PassFailed, RewriteRefused, VerificationFailed
 from fxpasses.passes import ReplaceMaskedFillWithWhere
 from tests.fxpasses.programs import (
     assert_equal_to_eager,
@@ -228,7 +228,7 @@ def test_guard_same_device():
     program = trace_fake(raw_fill, lambda: on("cpu", "cuda", (1,)))
     reason = missed(run(PASS, program, verify="metadata"))["same_device"]
     assert reason == "the mask is on cpu, the destination on cuda:0"
-    with pytest.raises(RuntimeError, match="to be on the same device"):
+    with pytest.raises(PassFailed, match="to be on the same device"):
         run(PASS.without("same_device"), program, verify="metadata")
 
 
