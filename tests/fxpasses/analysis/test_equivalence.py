@@ -81,6 +81,8 @@ def setitem(x, view):
 
 DIFFERENT = {
     "other inputs": (lambda x: (x + 1, x.cos() + 1), "are different values"),
+    "operators with one signature": (lambda x: (x.cos(), x.sin()), "are different values"),
+    "comparisons": (lambda x: (x < 1, x > 1), "are different values"),
     "other constants": (lambda x: (x + 1, x + 2), "with different constants"),
     "1 and 1.0": (lambda x: (x + 1, x + 1.0), "with different constants"),
     "1 and True": (lambda x: (x == 1, x == True), "with different constants"),  # noqa: E712
@@ -113,6 +115,13 @@ DIFFERENT = {
     "around a write through out=": (
         write_between(lambda x, view: torch.add(x, 1, out=x)),
         "are different values",
+    ),
+    "places counted from the start of the memory": (
+        lambda x: (
+            x.view(2, 2)[1].as_strided((2,), (1,), 0),
+            x.view(2, 2)[1].clone().as_strided((2,), (1,), 0),
+        ),
+        "two runs of aten.as_strided.default, which may differ",
     ),
     "strided sums": (lambda x: (x.view(2, 2).sum(), x.view(2, 2).t().sum()), "different"),
 }
