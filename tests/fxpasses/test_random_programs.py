@@ -25,7 +25,7 @@ from tests.fxpasses.programs import (
 )
 
 SHAPE = (3, 4)
-TRACED, EXPORTED = 50, 8
+TRACED, EXPORTED = 40, 8
 
 
 class Pool:

@@ -88,6 +88,10 @@ DIFFERENT = {
     "1 and True": (lambda x: (x == 1, x == True), "with different constants"),  # noqa: E712
     "0.0 and -0.0": (lambda x: (x.clamp(min=0.0), x.clamp(min=-0.0)), "different constants"),
     "difference, swapped": (lambda x: (x - x.cos(), x.cos() - x), "different"),
+    "product of two layouts, swapped": (
+        lambda x: (x.view(2, 2) * x.view(2, 2).t(), x.view(2, 2).t() * x.view(2, 2)),
+        "are different values",
+    ),
     "sum, scaled": (lambda x: (torch.add(x, x), torch.add(x, x, alpha=2)), "different constants"),
     "other dtype": (lambda x: (x.double(), x.half()), "with different constants"),
     "other dims": (lambda x: (x.view(2, 2).sum(0), x.view(2, 2).sum(1)), "different constants"),
