@@ -6,6 +6,7 @@ from torch.export import Dim
 
 from fxpasses import PassFailed, RewriteRefused, VerificationFailed
 from fxpasses.passes import ReplaceMaskedFillWithWhere
+from tests.fxpasses.passes.judge import Judge
 from tests.fxpasses.programs import (
     assert_equal_to_eager,
     aten,
@@ -13,10 +14,11 @@ from tests.fxpasses.programs import (
     missed,
     run,
     trace_fake,
-    writes,
 )
 
 PASS = ReplaceMaskedFillWithWhere()
+JUDGE = Judge(PASS)
+rewrite, refuse, assert_needed = JUDGE.rewrite, JUDGE.refuse, JUDGE.assert_needed
 
 
 def fill(x, mask, value):
@@ -27,24 +29,6 @@ def fill(x, mask, value):
 
 def raw_fill(x, mask, value):
     return aten.index_put(x, [mask], value)
-
-
-def rewrite(function, *inputs, functional=False, dynamic=None):
-    program = run(PASS, export(function, *inputs, functional=functional, dynamic=dynamic)).program
-    assert writes(program) == 0
-    assert_equal_to_eager(program, function, *inputs)
-    return program
-
-
-def refuse(function, *inputs, functional=False):
-    result = run(PASS, export(function, *inputs, functional=functional))
-    assert not result.changed
-    return missed(result)
-
-
-def assert_needed(guard, function, *inputs, functional=False):
-    with pytest.raises(VerificationFailed, match=r"differs|it returned"):
-        run(PASS.without(guard), export(function, *inputs, functional=functional))
 
 
 @pytest.mark.parametrize("value", [0.5, -0.0, float("nan")], ids=str)
