@@ -245,7 +245,7 @@ class Counter(torch.nn.Module):
 @pytest.mark.parametrize("functional", [False, True])
 def test_a_wrong_buffer(draw, functional):
     program = export(Counter(), draw.floats(3), functional=functional)
-    assert failure(program, replace_product(2), "numeric").node == "buffer count"
+    assert failure(program, replace_product(2), "numeric").node.endswith(" count")
 
 
 def test_a_wrong_input(draw):
