@@ -9,6 +9,8 @@ file to `path` in one step. A reader never sees half a file, and an error leaves
 
 from __future__ import annotations
 
+import errno
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,10 +21,13 @@ from pathlib import Path
 def replacing(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path with the name of `path`, which becomes `path` at the end.
 
+    A symbolic link is followed.
+
     Raises:
-        OSError: the directory is missing or cannot be written; it names `path`.
+        OSError: the directory is missing or cannot be written, or `path` is a device, a pipe or
+            anything else that is no regular file; it names `path`.
     """
-    path = Path(path)
+    path = _regular(Path(path))
     with _blaming(path):
         holder = tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent)
     with holder as directory:
@@ -30,6 +35,14 @@ def replacing(path: str | Path) -> Iterator[Path]:
         yield temporary
         with _blaming(path):
             temporary.replace(path)
+
+
+def _regular(path: Path) -> Path:
+    """Where a regular file at `path` lies, or would: a rename would take the place of others."""
+    place = Path(os.path.realpath(path))
+    if place.is_symlink() or (place.exists() and not place.is_file()):
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    return place
 
 
 def write_text(path: str | Path, text: str) -> None:

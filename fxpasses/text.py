@@ -3,7 +3,8 @@
     pipeline = step ("," step)*
     step     = ["+" | "-"] name ["{" option ("," option)* "}"] | "(" pipeline ")" "*" [rounds]
     option   = key "=" value
-    value    = word | string | "[" [value ("," value)*] "]"
+    value    = atom | "[" [atom ("," atom)*] "]"
+    atom     = word | string
 
     remove-async-asserts,(acme.fold-add{limit=4},acme.drop-identity)*
 
@@ -22,6 +23,7 @@ from fxpasses.errors import InvalidPipeline
 _TOKEN = re.compile(
     r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<word>[^\s,={}\[\]()"]+)|(?P<mark>[,={}\[\]()]))'
 )
+_ROUNDS = re.compile(r"[1-9][0-9]{0,5}")
 _NAME = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
 
 
@@ -29,7 +31,7 @@ class Quoted(str):
     """A value written in double quotes: always a string, never a number or a flag."""
 
 
-Value = str | list["Value"]
+Value = str | list[str]
 
 
 @dataclass
@@ -72,6 +74,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.grouped = False
 
     def pipeline(self) -> list[Step | Group]:
         steps = self.steps()
@@ -90,6 +93,8 @@ class _Parser:
 
     def step(self) -> Step | Group:
         if self.accept("("):
+            if self.grouped:
+                self.fail("a group that repeats cannot hold another one")
             return self.group()
         word = self.word("a pass name")
         sign = word[0] if word[0] in "+-" else ""
@@ -99,11 +104,13 @@ class _Parser:
         return Step(name, sign, self.options() if self.accept("{") else {})
 
     def group(self) -> Group:
+        self.grouped = True
         steps = self.steps()
+        self.grouped = False
         self.expect(")")
         star = self.word("'*' after a group")
         rounds = star[1:]
-        if star[0] != "*" or (rounds and not rounds.isdecimal()) or rounds == "0":
+        if star[0] != "*" or (rounds and not _ROUNDS.fullmatch(rounds)):
             self.fail(f"expected '*' or '*ROUNDS' after a group, not {star!r}")
         return Group(steps, int(rounds) if rounds else None)
 
@@ -122,11 +129,11 @@ class _Parser:
     def value(self) -> Value:
         if not self.accept("["):
             return self.word("a value", strings=True)
-        items: list[Value] = []
+        items: list[str] = []
         while not self.accept("]"):
             if items:
                 self.expect(",")
-            items.append(self.value())
+            items.append(self.word("a value", strings=True))
         return items
 
     def word(self, wanted: str, strings: bool = False) -> str:

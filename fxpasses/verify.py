@@ -175,6 +175,7 @@ def _runs(program: Program, inputs: Inputs) -> Iterator[dict[str, Any]]:
         left = {f"output {i}": value for i, value in enumerate(outputs)}
         left |= {f"input {i}": value for i, value in enumerate(tree_flatten(given)[0])}
         left |= {f"buffer {name}": value.clone() for name, value in module.named_buffers()}
+        left |= {f"parameter {name}": value.clone() for name, value in module.named_parameters()}
         yield left
 
 

@@ -45,6 +45,14 @@ def read(data: bytes, path: str) -> PteFile:
     """
     check_header(data, path)
     file = deserialize(data, path)
+    try:
+        return parsed(file, path)
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InvalidProgram(f"{path} is damaged: {first_line(error)}") from error
+
+
+def parsed(file: Any, path: str) -> PteFile:
+    """The methods and blobs of a file that ExecuTorch could read."""
     delegates = [bytes(item.data) for item in file.program.backend_delegate_data]
     plans = file.program.execution_plan
     return PteFile(

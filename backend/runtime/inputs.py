@@ -73,12 +73,15 @@ def select(leaves: Sequence[Any], plan: MethodPlan) -> list[Tensor]:
 
 def check_constant(index: int, leaf: Any, fixed: Any) -> None:
     """A number, string or None must be the one that was exported: it is part of the code."""
-    if type(leaf) is not type(fixed) or leaf != fixed:
+    same = leaf == fixed or (leaf != leaf and fixed != fixed)  # NaN is NaN
+    if type(leaf) is not type(fixed) or not same:
         raise InvalidArgument(f"input {index} is {leaf!r}, expected {fixed!r} as exported")
 
 
 def checked(tensor: Tensor, spec: TensorSpec, name: str) -> Tensor:
     """`tensor` without its autograd history, if dtype, device and rank are right."""
+    if type(tensor) not in (Tensor, torch.nn.Parameter):
+        raise InvalidArgument(f"{name} is a {type(tensor).__name__}, expected a plain tensor")
     if tensor.layout != torch.strided:
         raise InvalidArgument(f"{name} is {tensor.layout}, expected a dense tensor")
     if tensor.dtype != spec.torch_dtype:
@@ -87,7 +90,21 @@ def checked(tensor: Tensor, spec: TensorSpec, name: str) -> Tensor:
         raise InvalidArgument(f"{name} is on {tensor.device}, expected {spec.device}")
     if tensor.dim() != len(spec.shape):
         raise InvalidArgument(f"{name} has {tensor.dim()} dims, expected {len(spec.shape)}")
-    return tensor.detach().resolve_conj().resolve_neg()
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    if not holds_data(plain):
+        raise InvalidArgument(f"{name} has no memory of its own behind it; clone() gives it some")
+    return plain
+
+
+def holds_data(tensor: Tensor) -> bool:
+    """Whether the storage of `tensor` reaches as far as its sizes say: native code relies on it."""
+    if tensor.numel() == 0:
+        return True
+    if torch._is_functional_tensor(tensor) or tensor._is_zerotensor():  # noqa: SLF001
+        return False
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    last = tensor.storage_offset() + sum((size - 1) * stride for size, stride in pairs)
+    return tensor.untyped_storage().nbytes() >= (last + 1) * tensor.element_size()
 
 
 def same_device(found: torch.device, expected: torch.device) -> bool:

@@ -12,6 +12,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 
@@ -61,8 +62,11 @@ def load(
 
 def contents(source: str | os.PathLike[str] | bytes) -> tuple[bytes, str]:
     """The bytes of `source` and the name that errors give it."""
-    if isinstance(source, bytes):
-        return source, "the program"
+    if isinstance(source, bytes | bytearray | memoryview):
+        return bytes(source), "the program"
+    path: Any = source
+    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+        raise InvalidArgument(f"{source!r} is no path and no bytes of a program")
     try:
         return Path(source).read_bytes(), os.fspath(source)
     except OSError as error:

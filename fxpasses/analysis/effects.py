@@ -32,6 +32,15 @@ _UNSPECIFIED = frozenset(
 )
 
 
+# Normalisations that write their running statistics in training without declaring it.
+_HIDE_WRITES = frozenset(
+    {"aten::batch_norm", "aten::instance_norm", "aten::native_batch_norm"}
+    | {"aten::_batch_norm_impl_index", "aten::cudnn_batch_norm", "aten::miopen_batch_norm"}
+)
+_STATISTICS = frozenset({"running_mean", "running_var"})
+_TRAINING = frozenset({"training", "use_input_stats"})
+
+
 @dataclass(frozen=True)
 class Effects:
     """What a node does.
@@ -67,8 +76,15 @@ def effects(node: Node) -> Effects:
         return _of_graphs(node)
     called = operator_of(node)
     known = of_operator(called)
-    mutable = isinstance(called, OpOverload) and called._schema.is_mutable
-    return replace(known, writes=_written(node)) if mutable else known
+    return replace(known, writes=_written(node)) if may_write(called) else known
+
+
+@cache
+def may_write(called: Any) -> bool:
+    """Whether an operator can overwrite an operand, by its schema or by what it hides."""
+    if not isinstance(called, OpOverload):
+        return False
+    return called._schema.is_mutable or called._schema.name in _HIDE_WRITES
 
 
 @cache
@@ -85,13 +101,21 @@ def of_operator(called: Any) -> Effects:
 
 
 def _written(node: Node) -> tuple[Node, ...]:
-    """The operands that the schema marks as written."""
+    """The operands that the schema marks as written, and running statistics in training."""
+    hidden = operator_of(node)._schema.name in _HIDE_WRITES and _trains(node)
     return tuple(
         operand
         for declared, value in arguments(node)
-        if declared.alias_info is not None and declared.alias_info.is_write
+        if (declared.alias_info is not None and declared.alias_info.is_write)
+        or (hidden and declared.name in _STATISTICS)
         for operand in nodes_in(value)
     )
+
+
+def _trains(node: Node) -> bool:
+    """Whether a normalisation updates its running statistics; what is not known counts as yes."""
+    flags = [value for declared, value in arguments(node) if declared.name in _TRAINING]
+    return flags != [False]
 
 
 def _is_plain_function(called: Any) -> bool:

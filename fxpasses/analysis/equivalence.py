@@ -28,7 +28,7 @@ from torch.fx import Graph, Node
 from torch.utils._pytree import tree_leaves
 
 from fxpasses._torch import expression
-from fxpasses.analysis.effects import of_operator
+from fxpasses.analysis.effects import may_write, of_operator
 from fxpasses.analysis.memory import Memory
 from fxpasses.operators import describe, operator_of
 from fxpasses.values import is_tensor, signature_of, value_of
@@ -80,7 +80,7 @@ def _facts(called: Any) -> _Facts | None:
     if called in _APART or isinstance(called, HigherOrderOperator):
         return None
     schema = called._schema if isinstance(called, OpOverload) else None
-    if not of_operator(called).pure or (schema and schema.is_mutable):
+    if not of_operator(called).pure or may_write(called):
         return None
     declared = schema.arguments if schema else ()
     defaults = tuple((argument.name, _default_key(argument)) for argument in declared)

@@ -31,7 +31,13 @@ from fxpasses.regions import attribute
 if TYPE_CHECKING:
     Classes = UnionFind[Node]
 
-_UNDECLARED = frozenset({torch.ops.aten.set_.source_Tensor, torch.ops.aten.native_dropout.default})
+aten = torch.ops.aten
+
+_UNDECLARED = frozenset(
+    {aten.set_.source_Tensor, aten.native_dropout.default, aten.lift.default}
+    | {aten._unsafe_view.default, aten.unsafe_split.Tensor, aten.unsafe_chunk.default}
+    | {aten.unsafe_split_with_sizes.default}
+)
 
 
 class Memory:

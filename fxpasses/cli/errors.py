@@ -49,7 +49,7 @@ def as_click(error: Exception) -> click.ClickException:
     return Failure(f"{type(error).__name__}: {one_line(error)} (--debug shows where)")
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     """The first line of an error's message that says something."""
     lines = (line.strip() for line in str(error).splitlines())
     return next(filter(None, lines), type(error).__name__)

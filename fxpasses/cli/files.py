@@ -85,7 +85,10 @@ def load_inputs(path: Path) -> Inputs:
     except (RuntimeError, EOFError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
         raise Misuse(f"{path} cannot be read: write it with torch.save((x, y), path)") from error
     if isinstance(held, dict) and held.keys() <= {"args", "kwargs"}:
-        return Inputs(tuple(held.get("args", ())), dict(held.get("kwargs", {})))
+        args, kwargs = held.get("args", ()), held.get("kwargs", {})
+        if isinstance(args, tuple | list) and isinstance(kwargs, dict):
+            return Inputs(tuple(args), kwargs)
+        raise Misuse(f'{path}: "args" must be a tuple and "kwargs" a dict')
     if isinstance(held, tuple | list):
         return Inputs(tuple(held), {})
     raise Misuse(
@@ -108,7 +111,7 @@ def load_plugin(path: Path) -> None:
     sys.modules[name] = module  # dataclasses look their module up by name
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # the file is the user's: it may raise anything
+    except (Exception, SystemExit) as error:  # the file is the user's: it may raise anything
         raise Misuse(f"{path}: {type(error).__name__}: {one_line(error)}") from error
 
 

@@ -153,3 +153,9 @@ def test_a_group_in_a_group():
 
 def test_a_pipeline_is_taken_out_by_its_name():
     assert str(Pipeline.parse("default,-default")) == ""
+
+
+@pytest.mark.parametrize("text", ["(" * 9000, "a{b=" + "[" * 9000, "(a)*00", "(a)*" + "9" * 5000])
+def test_hostile_text_is_refused_with_its_column(text):
+    with pytest.raises(InvalidPipeline, match="at column"):
+        Pipeline.parse(text)

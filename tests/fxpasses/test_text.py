@@ -21,9 +21,9 @@ from fxpasses.text import Group, Quoted, Step, is_name, parse, quote
         ("acme.fuse-rope", [Step("acme.fuse-rope")]),
         ("a{}", [Step("a")]),
         ('a{x=1,y=[p,q],z="s t"}', [Step("a", "", {"x": "1", "y": ["p", "q"], "z": "s t"})]),
-        ("a{x=[[1],[]]}", [Step("a", "", {"x": [["1"], []]})]),
+        ("a{x=[]}", [Step("a", "", {"x": []})]),
         ("(a,b)*", [Group([Step("a"), Step("b")])]),
-        ("(a,(b)*2)*4,c", [Group([Step("a"), Group([Step("b")], 2)], 4), Step("c")]),
+        ("(a)*4,c,(b)*", [Group([Step("a")], 4), Step("c"), Group([Step("b")])]),
     ],
 )
 def test_what_is_written_is_read(text, steps):
@@ -40,6 +40,8 @@ def test_a_quoted_value_stays_a_string():
     ("text", "problem", "column"),
     [
         ("a,", "expected a pass name", 3),
+        ("(a,(b)*2)*4", "cannot hold another one", 5),
+        ("a{x=[[1]]}", "expected a value", 6),
         ("a,,b", "expected a pass name", 3),
         (",a", "expected a pass name", 1),
         ("a b", "expected ','", 2),

@@ -4,6 +4,8 @@ import pytest
 import torch
 
 import backend
+from backend.program.tensor_spec import TensorSpec
+from backend.runtime.inputs import checked
 
 
 def good(rows: int = 4) -> tuple:
@@ -59,3 +61,26 @@ def test_a_refused_call_does_not_advance_the_state(program) -> None:
 def test_an_input_on_another_device_is_named(program) -> None:
     with pytest.raises(backend.InvalidArgument, match="is on cuda:0, expected cpu"):
         program["counter"](torch.zeros(1, device="cuda"))
+
+
+def without_storage():
+    tensor = torch.randn(4, 3)
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
+@pytest.mark.parametrize(
+    "make",
+    [without_storage, lambda: torch._efficientzerotensor((4, 3)), lambda: fake_tensor(4, 3)],
+    ids=["no storage", "zero tensor", "fake tensor"],
+)
+def test_a_tensor_without_memory_is_refused(make):
+    """Native code would read where nothing is."""
+    spec = TensorSpec("x", "float32", (4, 3), (0, 1), "cpu")
+    with pytest.raises(backend.InvalidArgument, match=r"no memory|FakeTensor"):
+        checked(make(), spec, "input 0")
+
+
+def fake_tensor(*shape):
+    with torch._subclasses.FakeTensorMode():
+        return torch.empty(shape)
