@@ -5,8 +5,8 @@
 * `metadata`: what a pass touched records the value it really has, which neither `graph.lint()`
   nor `ExportedProgram.validate()` looks at, and the graph returns the dtypes, shapes and layouts
   that it returned before;
-* `numeric`: outputs and written buffers equal those of the program before the run, bit for bit,
-  over several calls.
+* `numeric`: outputs, inputs, buffers and parameters equal those of the program before the run,
+  bit for bit, over several calls.
 
 Each level includes the ones before it.
 """

@@ -4,9 +4,10 @@
     [str(spec) for spec in method.inputs]      # ['x: float32[s77[0..20], 3]']
     result = method(x)
 
-What a call returns belongs to the caller: it shares no memory with the inputs, with the weights or
-with the state, nor do two results share any, where eager may return views. State (the buffers that
-the program writes) stays with the method from call to call.
+What the compiled code returns belongs to the caller: it shares no memory with the inputs, with the
+weights or with the state, nor do two results share any, where eager may return views. An input
+that the program returns as it is comes back as the very tensor that was passed, as in eager. State
+(the buffers that the program writes) stays with the method from call to call.
 """
 
 from __future__ import annotations
