@@ -41,6 +41,8 @@ def evaluating(mode: FakeTensorMode) -> Iterator[None]:
 
 def expression(size: Any) -> Any:
     """A hashable stand-in for a size: the int itself, or the sympy expression of a SymInt."""
+    if type(size) is int:  # nearly always, and asked of every dim of every node
+        return size
     return size.node.expr if isinstance(size, _SYMBOLIC) else size
 
 

@@ -12,6 +12,7 @@ from torch.fx import Graph
 from fxpasses import verify
 from fxpasses._torch import fake_mode_of
 from fxpasses.budget import Budget
+from fxpasses.collector import paused
 from fxpasses.editor import Editor
 from fxpasses.errors import InvalidOption, NoFixpoint, PassError, PassFailed, VerificationFailed
 from fxpasses.events import Listener
@@ -69,11 +70,12 @@ class Run:
         self.items = items
         self.listener.begin(self.original, items, self.inputs, verify.LEVELS[self.level])
         try:
-            for item in items:
-                if isinstance(item, Fixpoint):
-                    self._repeat(item)
-                else:
-                    self._everywhere(item)
+            with paused():
+                for item in items:
+                    if isinstance(item, Fixpoint):
+                        self._repeat(item)
+                    else:
+                        self._everywhere(item)
         except Exception as error:
             self.listener.failed(error)
             raise
