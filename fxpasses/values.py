@@ -26,8 +26,8 @@ def is_tensor(node: Any) -> bool:
 
 
 def is_mask(node: Any) -> bool:
-    """Whether `node` records a boolean tensor."""
-    return is_tensor(node) and node.meta["val"].dtype is torch.bool
+    """Whether `node` records a tensor that picks when it indexes: bool, or uint8 as once spelt."""
+    return is_tensor(node) and node.meta["val"].dtype in (torch.bool, torch.uint8)
 
 
 def sizes(value: torch.Tensor) -> tuple[Any, ...]:

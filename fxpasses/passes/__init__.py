@@ -1,14 +1,22 @@
 """The catalogue: one pass a file, and the pipelines made of them."""
 
 from fxpasses.passes.remove_async_asserts import RemoveAsyncAsserts
+from fxpasses.passes.remove_count_checks import RemoveCountChecks
 from fxpasses.passes.replace_masked_copy_with_where import ReplaceMaskedCopyWithWhere
 from fxpasses.passes.replace_masked_fill_with_where import ReplaceMaskedFillWithWhere
 from fxpasses.registry import registry
 
 registry.add_pipeline(
-    "default", "remove-async-asserts,replace-masked-fill-with-where,replace-masked-copy-with-where"
+    "default",
+    "remove-async-asserts,replace-masked-fill-with-where,replace-masked-copy-with-where"
+    ",remove-count-checks",
 )
 registry.add_pipeline("cpu", "default")
 registry.add_pipeline("cuda", "default")
 
-__all__ = ["RemoveAsyncAsserts", "ReplaceMaskedCopyWithWhere", "ReplaceMaskedFillWithWhere"]
+__all__ = [
+    "RemoveAsyncAsserts",
+    "RemoveCountChecks",
+    "ReplaceMaskedCopyWithWhere",
+    "ReplaceMaskedFillWithWhere",
+]

@@ -7,14 +7,16 @@ such as `torch._check(src[mask].shape[0] >= 1)`, can fail, so it stays, and so d
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from typing import Any
 
 import torch
 from torch.fx import Node
 
-from fxpasses._torch import always
+from fxpasses._torch import always, is_erased
 from fxpasses.editor import Editor
 from fxpasses.operators import argument, describe, operator_of
 from fxpasses.remarks import source_of
@@ -39,29 +41,65 @@ _MIRRORED = {
 }
 
 
-def erase_picks(picks: Node, mask: Node, editor: Editor) -> None:
+def erase_picks(picks: Node, editor: Editor) -> None:
     """Erase `picks` and the checks on its size, if that is all there is and all of it holds.
 
     Otherwise everything stays; when only a check is in the way, a Missed remark names it.
     """
-    counts = list(picks.users)
-    if not all(_is_count(user) for user in counts):
+    if is_erased(picks) or not is_only_counted(picks):
         return
-    checks: list[Node] = []
-    for count in counts:
-        for user in count.users:
-            found, obstacle = _checks(user, count, value_of(mask).numel())
-            if obstacle:
-                editor.missed(picks, "count_checks", obstacle)
-                return
-            checks += found
-    for check in checks:
+    obstacle = obstacle_of(picks)
+    if obstacle:
+        editor.missed(picks, "count_checks", obstacle)
+    else:
+        erase_checked(picks, editor)
+
+
+def is_only_counted(picks: Node) -> bool:
+    """Whether nobody reads the elements of `picks`, only how many there are."""
+    return all(operator_of(user) is aten.sym_size.int and user.args[1] == 0 for user in picks.users)
+
+
+def obstacle_of(picks: Node) -> str:
+    """Why the checks on the count of `picks` cannot go; "" when they can."""
+    return next((why for _, why in _each_check(picks) if why), "")
+
+
+def erase_checked(picks: Node, editor: Editor) -> None:
+    """Erase the checks on the count of `picks`, and `picks`."""
+    for check in [check for checks, _ in _each_check(picks) for check in checks]:
         editor.erase(check)
     editor.erase_dead(picks)
 
 
-def _is_count(node: Node) -> bool:
-    return operator_of(node) is aten.sym_size.int and bool(node.args[1] == 0)
+def most(picks: Node) -> Any:
+    """How many elements (rows, of `nonzero`) the largest count of `picks` has."""
+    if operator_of(picks) is aten.index.Tensor:
+        return value_of(argument(picks, "indices")[0]).numel()
+    if operator_of(picks) is aten.masked_select.default:
+        return _broadcast_numel(
+            value_of(argument(picks, "self")), value_of(argument(picks, "mask"))
+        )
+    return value_of(picks.args[0]).numel()
+
+
+def _broadcast_numel(left: torch.Tensor, right: torch.Tensor) -> Any:
+    """How many elements two tensors have when broadcast; infinite where that is not known."""
+    pairs = zip_longest(reversed(left.shape), reversed(right.shape), fillvalue=1)
+    return math.prod(_broadcast_size(*pair) for pair in pairs)
+
+
+def _broadcast_size(left: Any, right: Any) -> Any:
+    if always(left == 1) or always(left == right):
+        return right
+    return left if always(right == 1) else math.inf
+
+
+def _each_check(picks: Node) -> Iterator[tuple[list[Node], str]]:
+    size = most(picks)
+    for count in picks.users:
+        for user in count.users:
+            yield _checks(user, count, size)
 
 
 def _checks(user: Node, count: Node, size: Any) -> tuple[list[Node], str]:

@@ -93,13 +93,14 @@ def calls(program, *targets) -> int:
 
 
 def writes(program) -> int:
-    """How many writes through an index are left."""
-    return calls(program, aten.index_put.default, aten.index_put_.default)
+    """How many writes through an index or a mask are left."""
+    indexed = aten.index_put.default, aten.index_put_.default
+    return calls(program, *indexed, aten.masked_scatter.default, aten.masked_scatter_.default)
 
 
 def picks(program) -> int:
-    """How many reads through an index are left."""
-    return calls(program, aten.index.Tensor)
+    """How many reads through an index or a mask are left."""
+    return calls(program, aten.index.Tensor, aten.masked_select.default)
 
 
 def missed(result: PipelineResult) -> dict[str, str]:
