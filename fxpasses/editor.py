@@ -25,7 +25,8 @@ from torch.fx.node import map_arg
 
 from fxpasses import _torch
 from fxpasses.analysis.effects import effects
-from fxpasses.analysis.equivalence import Numbering
+from fxpasses.analysis.nested import Numberings
+from fxpasses.analysis.numbering import Numbering
 from fxpasses.budget import Budget
 from fxpasses.constants import add_constant
 from fxpasses.dialect import Spelling, dialect_of
@@ -66,6 +67,7 @@ class Editor:
         listener: Listener,
         evaluate: Evaluator,
         budget: Budget,
+        numberings: Numberings | None = None,
     ) -> None:
         self.program = program
         self.region = region
@@ -77,6 +79,7 @@ class Editor:
         self.node: Node | None = None
         self._budget = budget
         self._listener = listener
+        self._numberings = numberings or Numberings()
         self._numbering: Numbering | None = None
         self._origins: tuple[Node, ...] = ()
 
@@ -91,9 +94,12 @@ class Editor:
 
     @property
     def numbering(self) -> Numbering:
-        """Value numbers and memory of the region; true for the nodes it had at first use."""
+        """Value numbers and memory of the region; true for the nodes it had at first use.
+
+        Inputs of a nested graph have one number where every caller gives them one value.
+        """
         if self._numbering is None:
-            self._numbering = Numbering(self.region.graph)
+            self._numbering = self._numberings.of(self.region)
         return self._numbering
 
     def find(self, *targets: Any) -> list[Node]:

@@ -11,6 +11,7 @@ from torch.fx import Graph
 
 from fxpasses import verify
 from fxpasses._torch import fake_mode_of
+from fxpasses.analysis.nested import Numberings
 from fxpasses.budget import Budget
 from fxpasses.collector import paused
 from fxpasses.editor import Editor
@@ -63,6 +64,7 @@ class Run:
         self.result = PipelineResult(program, counted=budget.taken)
         self.evaluate = Evaluator(fake_mode_of(map(value_of, module_of(program).graph.nodes)))
         self._operators: dict[Graph, set[Any]] = {}
+        self._numberings = Numberings()
         self._found: dict[str, Region] | None = None
 
     def all(self, items: Sequence[Item]) -> PipelineResult:
@@ -95,6 +97,7 @@ class Run:
 
     def _everywhere(self, pass_: Pass) -> None:
         """Run one pass on each region, or report at once that it has nothing to do there."""
+        self._numberings = Numberings()
         for path in list(self._regions()):
             region = self._regions().get(path)
             if region is None:  # a rewrite of the graph above it dropped it
@@ -133,7 +136,13 @@ class Run:
         size, counted = len(region.graph.nodes), len(self.budget.taken)
         start = time.perf_counter()
         editor = Editor(
-            self.result.program, region, pass_.name, self.listener, self.evaluate, self.budget
+            self.result.program,
+            region,
+            pass_.name,
+            self.listener,
+            self.evaluate,
+            self.budget,
+            self._numberings,
         )
         try:
             pass_.run(editor)
@@ -167,6 +176,7 @@ class Run:
         """Bring code, signature and nested graphs in step with the graph, and check it."""
         region = editor.region
         if editor.changed:
+            self._numberings = Numberings()  # those of other regions may rest on this one
             drop_unused_graphs(region.module)
             self._found = None
             region.module.recompile()

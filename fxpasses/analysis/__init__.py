@@ -2,9 +2,10 @@
 
 from fxpasses.analysis.buffers import BufferWrite, writes_buffers
 from fxpasses.analysis.effects import Effects, effects
-from fxpasses.analysis.equivalence import Numbering, equivalent
+from fxpasses.analysis.equivalence import equivalent
 from fxpasses.analysis.host_reads import HostRead, host_reads
 from fxpasses.analysis.memory import Memory
+from fxpasses.analysis.numbering import Numbering
 
 __all__ = [
     "BufferWrite",

@@ -2,6 +2,7 @@
 
     effects(node).pure          # may be dropped when nobody reads it
     effects(node).writes        # the operands it overwrites
+    effects(node).reads         # the operands whose elements it reads
 
 Facts come from the operator's schema and tags. An operator from outside torch is taken at its
 worst, because its schema may leave effects out. A higher-order operator does what its graphs do.
@@ -11,20 +12,25 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cache, reduce
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
-from fxpasses.operators import arguments, is_higher_order, nodes_in, operator_of
-from fxpasses.regions import attribute
+from fxpasses._torch import always
+from fxpasses.analysis.calls import bindings, graph_operands_of
+from fxpasses.operators import argument, arguments, is_higher_order, nodes_in, operator_of
+from fxpasses.values import is_tensor, value_of
 
+# Operators of these libraries do what their schema and tags say.
 _TRUSTED = frozenset({"aten", "prims", "prim", "quantized", "quantized_decomposed"})
-_CHECKS = frozenset(
-    {"_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_print", "sym_constrain_range"}
+# Collectives: every process runs them in one order, and waits for the others.
+_COLLECTIVE = frozenset({"_c10d_functional", "_c10d_functional_autograd", "c10d_functional"})
+_RAISES = frozenset(
+    {"_assert_scalar", "_assert_async", "_assert_tensor_metadata", "sym_constrain_range"}
     | {"sym_constrain_range_for_size", "_functional_assert_async", "_functional_assert_scalar"}
 )
 _UNSPECIFIED = frozenset(
@@ -37,6 +43,8 @@ _HIDE_WRITES = frozenset(
     {"aten::batch_norm", "aten::instance_norm", "aten::native_batch_norm"}
     | {"aten::_batch_norm_impl_index", "aten::cudnn_batch_norm", "aten::miopen_batch_norm"}
 )
+# The result of a collective arrives while nobody waits for it.
+_ARRIVES = frozenset({"wait_tensor"})
 _STATISTICS = frozenset({"running_mean", "running_var"})
 _TRAINING = frozenset({"training", "use_input_stats"})
 
@@ -48,19 +56,34 @@ class Effects:
     Attributes:
         writes: operands that it overwrites in place.
         random: it draws random numbers, or returns memory that nobody has written.
-        checks: it exists to raise, or to print, and not for its value.
+        raises: it checks something, and raises where that does not hold.
+        ordered: it keeps its place among its like: it prints, or talks to other processes.
         unknown: it may do anything.
     """
 
     writes: tuple[Node, ...] = ()
     random: bool = False
-    checks: bool = False
+    raises: bool = False
+    ordered: bool = False
     unknown: bool = False
+    _node: Node | None = field(default=None, repr=False, compare=False)
 
     @property
     def pure(self) -> bool:
         """Whether its value, a function of its operands, is all that it gives."""
-        return not (self.writes or self.random or self.checks or self.unknown)
+        return not (self.writes or self.random or self.raises or self.ordered or self.unknown)
+
+    @property
+    def reads(self) -> tuple[Node, ...]:
+        """The operands whose elements it reads; a view and a size look at metadata alone."""
+        return () if self._node is None else tuple(_read(self._node))
+
+    @property
+    def host_read(self) -> str:
+        """What the host waits for when this runs on a device; "" for nothing."""
+        from fxpasses.analysis.host_reads import what_it_reads
+
+        return "" if self._node is None else what_it_reads(self._node)
 
 
 PURE = Effects()
@@ -71,12 +94,19 @@ def effects(node: Node) -> Effects:
     if node.op in ("placeholder", "get_attr", "output"):
         return PURE
     if node.op != "call_function":
-        return Effects(unknown=True)
+        return Effects(unknown=True, _node=node)
     if is_higher_order(node):
         return _of_graphs(node)
     called = operator_of(node)
     known = of_operator(called)
-    return replace(known, writes=_written(node)) if may_write(called) else known
+    return Effects(
+        writes=_written(node) if may_write(called) else (),
+        random=known.random,
+        raises=known.raises and not _holds(node),
+        ordered=known.ordered,
+        unknown=known.unknown,
+        _node=node,
+    )
 
 
 @cache
@@ -84,7 +114,7 @@ def may_write(called: Any) -> bool:
     """Whether an operator can overwrite an operand, by its schema or by what it hides."""
     if not isinstance(called, OpOverload):
         return False
-    return called._schema.is_mutable or called._schema.name in _HIDE_WRITES
+    return called._schema.is_mutable or called._schema.name in _HIDE_WRITES or _arrives(called)
 
 
 @cache
@@ -93,16 +123,48 @@ def of_operator(called: Any) -> Effects:
     if not isinstance(called, OpOverload):
         return PURE if _is_plain_function(called) else Effects(unknown=True)
     name = called._schema.name.split("::")[-1]
+    collective = called.namespace in _COLLECTIVE
     return Effects(
         random=torch.Tag.nondeterministic_seeded in called.tags or name in _UNSPECIFIED,
-        checks=name in _CHECKS,
-        unknown=called.namespace not in _TRUSTED,
+        raises=name in _RAISES,
+        ordered=collective or name == "_print",
+        unknown=not collective and called.namespace not in _TRUSTED,
     )
+
+
+def _arrives(called: OpOverload) -> bool:
+    name = called._schema.name.split("::")[-1]
+    return called.namespace in _COLLECTIVE and name in _ARRIVES
+
+
+def _holds(node: Node) -> bool:
+    """Whether a check on metadata holds for every input that the program was traced for."""
+    if operator_of(node)._schema.name != "aten::_assert_tensor_metadata":
+        return False
+    if not (node.args and is_tensor(node.args[0])):
+        return False
+    value = value_of(node.args[0])
+    wanted = {name: argument(node, name) for name in ("dtype", "device", "layout")}
+    same = all(want is None or want == getattr(value, name) for name, want in wanted.items())
+    return same and all(
+        _equal(argument(node, name), actual)
+        for name, actual in (("size", value.shape), ("stride", value.stride()))
+    )
+
+
+def _equal(wanted: Any, actual: Any) -> bool:
+    if wanted is None:
+        return True
+    pairs = list(zip(map(value_of, wanted), actual, strict=False))
+    return len(wanted) == len(actual) and all(always(want == size) for want, size in pairs)
 
 
 def _written(node: Node) -> tuple[Node, ...]:
     """The operands that the schema marks as written, and running statistics in training."""
-    hidden = operator_of(node)._schema.name in _HIDE_WRITES and _trains(node)
+    called = operator_of(node)
+    hidden = called._schema.name in _HIDE_WRITES and _trains(node)
+    if _arrives(called):
+        return tuple(node.all_input_nodes)
     return tuple(
         operand
         for declared, value in arguments(node)
@@ -138,45 +200,73 @@ _SIZE_FUNCTIONS = frozenset(
 
 def _of_graphs(node: Node) -> Effects:
     """The effects of a higher-order operator: what its graphs do, writes mapped to its operands."""
-    modules = list(graphs_of(node))
-    if not modules:
-        return Effects(unknown=True)
-    inner = [effects(inside) for module in modules for inside in module.graph.nodes]
-    merged = reduce(_both, inner, PURE)
-    reached = {op for module in modules if merged.writes for op in _written_from_outside(module)}
-    writes = _operands_behind(node) if "placeholder" in reached else ()
-    return replace(merged, writes=writes, unknown=merged.unknown or "get_attr" in reached)
+    inner = [_of_graph(node, operand, module) for operand, module in graph_operands_of(node)]
+    return Effects(
+        writes=tuple(dict.fromkeys(written for found in inner for written in found.writes)),
+        random=any(found.random for found in inner),
+        raises=any(found.raises for found in inner),
+        ordered=any(found.ordered for found in inner),
+        unknown=not inner or any(found.unknown for found in inner),
+        _node=node,
+    )
 
 
-def _written_from_outside(module: GraphModule) -> Iterator[str]:
-    """The kinds of node through which `module` writes memory that is not its own."""
+def _of_graph(node: Node, operand: Node, module: GraphModule) -> Effects:
+    """What one graph of a higher-order operator does in that call."""
     from fxpasses.analysis.memory import Memory  # which rests on the effects of single nodes
 
     memory = Memory(module.graph)
-    for node in module.graph.nodes:
-        if node.op in ("placeholder", "get_attr") and memory.written(node):
-            yield node.op
-
-
-def _both(left: Effects, right: Effects) -> Effects:
+    found = [memory.effects(inside) for inside in module.graph.nodes]
+    holders = [n for n in module.graph.nodes if n.op in ("placeholder", "get_attr")]
+    reached = [holder for holder in holders if memory.written(holder)]
     return Effects(
-        left.writes + right.writes,
-        left.random or right.random,
-        left.checks or right.checks,
-        left.unknown or right.unknown,
+        writes=tuple(_behind(node, operand, [n for n in reached if n.op == "placeholder"])),
+        random=any(effect.random for effect in found),
+        raises=any(effect.raises for effect in found),
+        ordered=any(effect.ordered for effect in found),
+        # What a graph holds may be held by others, who do not see the operator that runs it.
+        unknown=any(effect.unknown for effect in found) or any(n.op == "get_attr" for n in reached),
     )
+
+
+def _behind(node: Node, operand: Node, inside: list[Node]) -> Iterator[Node]:
+    """The operands that the placeholders `inside` a graph stand for, or all where it is unclear."""
+    bound = bindings(node, operand)
+    if bound is None:
+        graphs = {graph for graph, _ in graph_operands_of(node)}
+        yield from (each for each in node.all_input_nodes if inside and each not in graphs)
+        return
+    inputs = [n for n in inside[0].graph.nodes if n.op == "placeholder"] if inside else []
+    for placeholder, binding in zip(inputs, bound, strict=False):
+        if placeholder in inside:
+            yield from nodes_in(binding.operand)
+
+
+_METADATA = frozenset(
+    {"sym_size", "sym_stride", "sym_numel", "sym_storage_offset", "size", "stride", "numel", "dim"}
+    | {"empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "new_full"}
+    | {"randint_like", "new_empty", "new_zeros", "new_ones", "new_empty_strided", "is_contiguous"}
+    | {"_assert_tensor_metadata", "sym_is_contiguous", "storage_offset"}
+)
+
+
+def _read(node: Node) -> Iterator[Node]:
+    called = operator_of(node)
+    if not isinstance(called, OpOverload):
+        yield from (n for n in node.all_input_nodes if called is not operator.getitem)
+    elif called._schema.name.split("::")[-1] not in _METADATA:
+        for declared, value in arguments(node):
+            alias = declared.alias_info
+            if alias is None or _modifies(called, declared.name):
+                yield from nodes_in(value)
+
+
+def _modifies(called: OpOverload, name: str) -> bool:
+    """Whether a written operand is read first: `add_` does, `copy_` and `out=` do not."""
+    overwrites = called._schema.name.split("::")[-1] in ("copy_", "fill_", "zero_", "set_")
+    return called._schema.is_mutable and name == "self" and not overwrites
 
 
 def graphs_of(node: Node) -> Iterator[GraphModule]:
     """The graph modules that a higher-order operator runs."""
-    owner = node.graph.owning_module
-    for operand in node.all_input_nodes:
-        if operand.op == "get_attr" and owner is not None:
-            found = attribute(owner, str(operand.target))
-            if isinstance(found, GraphModule):
-                yield found
-
-
-def _operands_behind(node: Node) -> tuple[Node, ...]:
-    """Every tensor operand: a write inside may reach any of them."""
-    return tuple(operand for operand in node.all_input_nodes if operand.op != "get_attr")
+    yield from (module for _, module in graph_operands_of(node))

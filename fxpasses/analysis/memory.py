@@ -14,43 +14,37 @@ than the truth where a schema is silent, which costs a rewrite and never a wrong
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-import torch
 from networkx.utils import UnionFind
-from torch._ops import OpOverload
 from torch.fx import Graph, Node
 
-from fxpasses._torch import is_composite, storage_of
-from fxpasses.analysis.effects import effects
-from fxpasses.operators import arguments, nodes_in, operator_of
-from fxpasses.regions import attribute
+from fxpasses.analysis.aliases import bases, holders_by_storage
+from fxpasses.analysis.effects import Effects, effects, may_write, of_operator
+from fxpasses.operators import is_higher_order, operator_of
 
 if TYPE_CHECKING:
     Classes = UnionFind[Node]
 
-aten = torch.ops.aten
-
-_UNDECLARED = frozenset(
-    {aten.set_.source_Tensor, aten.native_dropout.default, aten.lift.default}
-    | {aten._unsafe_view.default, aten.unsafe_split.Tensor, aten.unsafe_chunk.default}
-    | {aten.unsafe_split_with_sizes.default}
-)
-
 
 class Memory:
-    """Alias classes and writes of one graph, as it is when this is built."""
+    """Alias classes and writes of one graph, as it is when this is built.
 
-    def __init__(self, graph: Graph) -> None:
+    Args:
+        graph: the graph.
+        sharing: groups of its inputs that may share memory, beside those that were traced so.
+    """
+
+    def __init__(self, graph: Graph, sharing: Iterable[list[Node]] = ()) -> None:
         self._order: list[Node] = list(graph.nodes)
         self.position = {node: place for place, node in enumerate(self._order)}
-        self.writers = [node for node in graph.nodes if _may_write(node)]
+        self._effects: dict[Node, Effects] = {}
+        self.writers = self._find_writers()
         self._classes: dict[Node, Node] = {}
         self._writes: dict[Node, list[int]] = {}
         if self.writers:
-            self._classify(graph)
+            self._classify(graph, sharing)
 
     def last_write(self, operand: Node, before: Node) -> Node | None:
         """The last node that may change `operand` after it was made and before `before` runs."""
@@ -69,11 +63,19 @@ class Memory:
         """Whether two nodes may share memory."""
         return left is right or (bool(self.writers) and self._classes[left] == self._classes[right])
 
+    def home(self, node: Node) -> Node:
+        """A node that stands for all that may share memory with `node`."""
+        return self._classes.get(node, node)
+
     def written(self, operand: Node) -> list[Node]:
         """Every node that may write the memory of `operand`, in order."""
         if not self.writers:
             return []
         return [self._order[place] for place in self._writes.get(self._classes[operand], [])]
+
+    def effects(self, node: Node) -> Effects:
+        """The effects of a node; those of control flow, which take long, are kept."""
+        return self._effects.get(node) or effects(node)
 
     def stands_for(self, new: Node, old: Node) -> None:
         """Let `new`, which a rewrite put in the place of `old`, share its memory and its time."""
@@ -81,61 +83,41 @@ class Memory:
         if self.writers:
             self._classes[new] = self._classes[old]
 
-    def _classify(self, graph: Graph) -> None:
+    def _classify(self, graph: Graph, sharing: Iterable[list[Node]]) -> None:
         classes: Classes = UnionFind(graph.nodes)
         for node in graph.nodes:
             classes.union(node, *bases(node))
-        for sharing in _inputs_by_storage(graph):
-            classes.union(*sharing)
+        for group in (*holders_by_storage(graph), *sharing):
+            classes.union(*group)
         self._classes = {node: classes[node] for node in graph.nodes}
         for writer in self.writers:
-            for written in effects(writer).writes or writer.all_input_nodes:
-                self._writes.setdefault(self._classes[written], []).append(self.position[writer])
+            place = self.position[writer]
+            for home in {self._classes[written]: None for written in self._reach(writer)}:
+                self._writes.setdefault(home, []).append(place)
+
+    def _find_writers(self) -> list[Node]:
+        """The nodes that may write; what an operator may do is looked up once for each."""
+        harmless: dict[int, bool] = {}  # by the identity of the target: hashing operators is slow
+        found = []
+        for node in self._order:
+            if node.op in ("placeholder", "get_attr", "output"):
+                continue
+            known = harmless.get(id(node.target))
+            if known is None:
+                known = harmless[id(node.target)] = _is_harmless(node)
+            if not known:
+                does = self._effects[node] = effects(node)
+                if does.writes or does.unknown:
+                    found.append(node)
+        return found
+
+    def _reach(self, writer: Node) -> Iterable[Node]:
+        """What a writer may write: what it declares, or else all that it is given or holds."""
+        does = self._effects[writer]
+        return (writer, *writer.all_input_nodes) if does.unknown else does.writes
 
 
-def _may_write(node: Node) -> bool:
-    found = effects(node)
-    return bool(found.writes) or found.unknown
-
-
-def bases(node: Node) -> Iterator[Node]:
-    """The operands whose memory the result of `node` may share."""
+def _is_harmless(node: Node) -> bool:
+    """Whether no call of what `node` calls can write."""
     called = operator_of(node)
-    if called is None:
-        return
-    if (
-        called in _UNDECLARED
-        or not isinstance(called, OpOverload)
-        or effects(node).unknown
-        or _hides_aliases(called)
-    ):
-        yield from node.all_input_nodes
-    else:
-        for declared, value in arguments(node):
-            if declared.alias_info is not None:
-                yield from nodes_in(value)
-
-
-def _inputs_by_storage(graph: Graph) -> list[list[Node]]:
-    """Inputs and attributes of a graph, in groups that share storage: tied buffers, say."""
-    groups: dict[Any, list[Node]] = {}
-    for node in graph.nodes:
-        if node.op in ("placeholder", "get_attr"):
-            groups.setdefault(_storage(node), []).append(node)
-    return [group for key, group in groups.items() if key is not None]
-
-
-def _storage(node: Node) -> Any:
-    owner = node.graph.owning_module
-    held = attribute(owner, str(node.target)) if node.op == "get_attr" and owner else None
-    value = held if isinstance(held, torch.Tensor) else node.meta.get("val")
-    return storage_of(value) if isinstance(value, torch.Tensor) else None
-
-
-@cache
-def _hides_aliases(called: OpOverload) -> bool:
-    """A composite may return its operand although its schema promises a fresh tensor."""
-    declared = any(result.alias_info is not None for result in called._schema.returns)
-    return not declared and (
-        is_composite(called) or torch.Tag.maybe_aliasing_or_mutating in called.tags
-    )
+    return not (is_higher_order(node) or may_write(called) or of_operator(called).unknown)

@@ -37,7 +37,8 @@ def draw_once(x):
 EQUAL = {
     "one node": lambda x: (x, x),
     "the same steps": lambda x: ((x * 2).cos() > 0, (x * 2).cos() > 0),
-    "product, swapped": lambda x: (x * x.cos(), x.cos() * x),
+    "a product of whole numbers, swapped": lambda x: (x.int() * x.char(), x.char() * x.int()),
+    "a sum of whole numbers, swapped": lambda x: (x.int() + x.char(), x.char() + x.int()),
     "and, swapped": lambda x: ((x > 0) & (x < 1), (x < 1) & (x > 0)),
     "equality, swapped": lambda x: (x == x.cos(), x.cos() == x),
     "an argument by name": lambda x: (x.sum(dim=0), torch.sum(x, 0)),
@@ -47,9 +48,15 @@ EQUAL = {
     ),
     "a clone": lambda x: (x > 0, x.clone() > 0),
     "a detached alias": lambda x: (x > 0, x.detach() > 0),
+    "views that change nothing": lambda x: (
+        x.view(2, 2) > 0,
+        x.view(2, 2).reshape(2, 2).expand(2, 2)[0:].permute(0, 1) > 0,
+    ),
+    "a copy in the same order": lambda x: (x.view(2, 2), aten.view_copy(x.view(2, 2), [2, 2])),
     "the same view": lambda x: (x.view(-1) > 0, x.view(-1) > 0),
     "a list of operands": lambda x: (torch.cat([x, x.cos()]), torch.cat([x, x.cos()])),
-    "results by position": lambda x: (x.topk(2)[0], x.topk(2)[0]),
+    "results by position": lambda x: (x.sort()[0], x.sort()[0]),
+    "counts along a dim": lambda x: ((x > 0).cumsum(0), (x > 0).cumsum(0)),
     "constants of one kind": lambda x: (x + torch.ones(4), x + torch.ones(4)),
     "both after a write": written_twice,
     "one draw": draw_once,
@@ -75,6 +82,16 @@ def write_between(write):
     return function
 
 
+def test_products_of_nans_take_the_payload_of_one_operand():
+    """Why products of floats do not commute: eager gives other bits."""
+    one, other = (torch.tensor([bits], dtype=torch.int32) for bits in (0x7FC00001, 0x7FC00002))
+    swapped = [
+        (a.view(torch.float32) * b.view(torch.float32)).view(torch.int32)
+        for a, b in ((one, other), (other, one))
+    ]
+    assert not torch.equal(*swapped)
+
+
 def setitem(x, view):
     x[0] = 9
 
@@ -93,9 +110,28 @@ DIFFERENT = {
         "are different values",
     ),
     "sum, scaled": (lambda x: (torch.add(x, x), torch.add(x, x, alpha=2)), "different constants"),
+    "a part of the same size": (
+        lambda x: (x[1:][:3] > 0, x[:3] > 0),
+        "different values",
+    ),
     "other dtype": (lambda x: (x.double(), x.half()), "with different constants"),
     "other dims": (lambda x: (x.view(2, 2).sum(0), x.view(2, 2).sum(1)), "different constants"),
-    "other results": (lambda x: (x.topk(2)[0], x.topk(2)[1]), "with different constants"),
+    "other results": (lambda x: (x.sort()[0], x.sort()[1]), "with different constants"),
+    "places of ties": (lambda x: (x.topk(2)[1], x.topk(2)[1]), "two runs of aten.topk.default"),
+    "product of floats, swapped": (lambda x: (x * x.cos(), x.cos() * x), "different values"),
+    "maximum of floats, swapped": (
+        lambda x: (torch.maximum(x, x.cos()), torch.maximum(x.cos(), x)),
+        "different values",
+    ),
+    "sum, scaled and swapped": (
+        lambda x: (torch.add(x.int(), x.char(), alpha=2), torch.add(x.char(), x.int(), alpha=2)),
+        "different constants",
+    ),
+    "running sums of floats": (lambda x: (x.cumsum(0), x.cumsum(0)), "two runs of aten.cumsum"),
+    "a permuted copy that came back to its strides": (
+        lambda x: (x.view(2, 2), aten.permute_copy(x.view(2, 2), [1, 0])),
+        "are different values",
+    ),
     "two draws": (lambda x: (torch.rand_like(x), torch.rand_like(x)), "are two runs of"),
     "two masks of two draws": (
         lambda x: (torch.rand_like(x) > 0.5, torch.rand_like(x) > 0.5),
