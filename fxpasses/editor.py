@@ -183,20 +183,24 @@ class Editor:
             self.erase_dead(feeder)
 
     def erase_dead(self, node: Node) -> None:
-        """Erase `node` and its feeders as far as nobody reads them and they only compute."""
+        """Erase `node` and its feeders as far as nobody reads them and they only compute.
+
+        A check of metadata that always holds does not count as a reader, and goes too.
+        """
         pending = [node]
         while pending:
             dead = pending.pop()
             if (
-                dead.users
-                or _torch.is_erased(dead)
+                _torch.is_erased(dead)
                 or dead.op in ("placeholder", "output")
+                or not all(map(_gives_nothing, dead.users))
                 or not effects(dead).pure
             ):
                 continue
             pending.extend(dead.all_input_nodes)
-            self.region.graph.erase_node(dead)
-            self.edits += 1
+            for erased in (*dead.users, dead):
+                self.region.graph.erase_node(erased)
+                self.edits += 1
 
     def refresh(self, nodes: Iterable[Node]) -> None:
         """Compute the metadata of `nodes` anew, and of their readers while it changes.
@@ -264,3 +268,9 @@ class Editor:
         _torch.creates(node, self.pass_name, self._origins)
         if value is not None:
             node.meta["val"] = value
+
+
+def _gives_nothing(node: Node) -> bool:
+    """Whether a node neither does anything nor returns anything: a check that always holds."""
+    called = operator_of(node)
+    return isinstance(called, OpOverload) and not called._schema.returns and effects(node).pure

@@ -253,7 +253,9 @@ _METADATA = frozenset(
 def _read(node: Node) -> Iterator[Node]:
     called = operator_of(node)
     if not isinstance(called, OpOverload):
-        yield from (n for n in node.all_input_nodes if called is not operator.getitem)
+        graphs = [operand for operand, _ in graph_operands_of(node)]
+        given = () if called is operator.getitem else node.all_input_nodes
+        yield from (operand for operand in given if operand not in graphs)
     elif called._schema.name.split("::")[-1] not in _METADATA:
         for declared, value in arguments(node):
             alias = declared.alias_info
