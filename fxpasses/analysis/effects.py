@@ -45,6 +45,8 @@ _HIDE_WRITES = frozenset(
 )
 # The result of a collective arrives while nobody waits for it.
 _ARRIVES = frozenset({"wait_tensor"})
+# They hold no graph, and write copies of their operands.
+_WRITE_COPIES = ("auto_functionalized", "triton_kernel_wrapper_functional")
 _STATISTICS = frozenset({"running_mean", "running_var"})
 _TRAINING = frozenset({"training", "use_input_stats"})
 
@@ -201,12 +203,15 @@ _SIZE_FUNCTIONS = frozenset(
 def _of_graphs(node: Node) -> Effects:
     """The effects of a higher-order operator: what its graphs do, writes mapped to its operands."""
     inner = [_of_graph(node, operand, module) for operand, module in graph_operands_of(node)]
+    if not inner:
+        copies = str(getattr(node.target, "_name", "")).startswith(_WRITE_COPIES)
+        return Effects(() if copies else tuple(node.all_input_nodes), unknown=True, _node=node)
     return Effects(
         writes=tuple(dict.fromkeys(written for found in inner for written in found.writes)),
         random=any(found.random for found in inner),
         raises=any(found.raises for found in inner),
         ordered=any(found.ordered for found in inner),
-        unknown=not inner or any(found.unknown for found in inner),
+        unknown=any(found.unknown for found in inner),
         _node=node,
     )
 

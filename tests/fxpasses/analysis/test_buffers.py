@@ -1,11 +1,13 @@
 """Which buffers a program writes: a compiler must not fold them."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from fxpasses import InvalidProgram
 from fxpasses.analysis import BufferWrite, writes_buffers
-from tests.fxpasses.programs import Function, export, trace
+from tests.fxpasses.programs import Function, aten, export, trace
 
 
 class State(torch.nn.Module):
@@ -150,17 +152,79 @@ def test_a_custom_operator_with_a_mutable_argument():
     assert written(lambda self, x: count_up(self.one, x)) == ["one"]
 
 
-def test_a_buffer_written_in_a_branch():
-    inner = trace(lambda count, x: x + count.add_(1), torch.ones(1), torch.ones(2))
+def calling(inner, target, *operands):
+    """A module with buffers `count` and `other`, which calls `inner` on its operands."""
     program = trace(lambda p, x: x * 2, torch.tensor(True), torch.ones(2))
     program.register_buffer("count", torch.ones(1))
+    program.register_buffer("other", torch.ones(1))
     program.branch = inner
-    with program.graph.inserting_before(program.graph.output_node()):
-        count, branch = program.graph.get_attr("count"), program.graph.get_attr("branch")
-        p, x = program.graph.find_nodes(op="placeholder")
-        operands = (p, branch, branch, (count, x))
-        program.graph.call_function(torch.ops.higher_order.cond, operands)
-    assert writes_buffers(program) == [BufferWrite("count", "cond", "", "")]
+    graph = program.graph
+    with graph.inserting_before(graph.output_node()):
+        nodes = {name: graph.get_attr(name) for name in ("count", "other", "branch")}
+        nodes |= {node.target: node for node in graph.find_nodes(op="placeholder")}
+        p, x = graph.find_nodes(op="placeholder")
+        nodes |= {
+            "p": p,
+            "x": x,
+            "view": graph.call_function(aten.view.default, (nodes["count"], [1])),
+        }
+        graph.call_function(
+            target, torch.fx.node.map_aggregate(operands, lambda n: nodes.get(n, n))
+        )
+    return program
+
+
+def add_to_the_first():
+    return trace(lambda count, x: x + count.add_(1), torch.ones(1), torch.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("operands", "buffer"),
+    [
+        (("count", "x"), ["count"]),
+        (("view", "x"), ["count"]),
+        (("other", "count"), ["other"]),
+        (("x", "count"), []),
+    ],
+)
+def test_a_buffer_written_in_a_branch(operands, buffer):
+    cond = torch.ops.higher_order.cond
+    program = calling(add_to_the_first(), cond, "p", "branch", "branch", operands)
+    found = [BufferWrite(name, "add_", "branch", "") for name in buffer]
+    assert [replace(write, source="") for write in writes_buffers(program)] == found
+
+
+def test_a_buffer_written_two_graphs_deep():
+    invoke = torch.ops.higher_order.invoke_subgraph
+    inner = calling(add_to_the_first(), invoke, "branch", "f", "p", "x")
+    program = calling(inner, torch.ops.higher_order.cond, "p", "branch", "branch", ("count", "x"))
+    (write,) = writes_buffers(program)
+    assert (write.buffer, write.node, write.region) == ("count", "add_", "branch.branch")
+
+
+def test_a_graph_called_in_a_way_that_is_not_known_may_write_all_it_is_given():
+    program = calling(
+        add_to_the_first(), torch.ops.higher_order.associative_scan, "branch", ["count"], ["other"]
+    )
+    found = {(write.buffer, write.node, write.region) for write in writes_buffers(program)}
+    assert found == {("count", "associative_scan", ""), ("other", "associative_scan", "")}
+
+
+def test_an_operator_without_graphs_may_write_all_it_is_given():
+    operator = torch.ops.higher_order.triton_kernel_wrapper_mutation
+    assert {w.buffer for w in writes_buffers(calling(add_to_the_first(), operator, "count"))} == {"count"}
+    operator = torch.ops.higher_order.auto_functionalized
+    assert writes_buffers(calling(add_to_the_first(), operator, "count")) == []
+
+
+def test_a_buffer_of_the_branch_itself():
+    inner = trace(lambda x: x * 2, torch.ones(2))
+    inner.register_buffer("state", torch.zeros(2))
+    with inner.graph.inserting_before(inner.graph.output_node()):
+        inner.graph.call_function(aten.add_.Tensor, (inner.graph.get_attr("state"), 1))
+    program = calling(inner, torch.ops.higher_order.cond, "p", "branch", "branch", ("x",))
+    (write,) = writes_buffers(program)
+    assert (write.buffer, write.node, write.region) == ("branch.state", "add__tensor", "branch")
 
 
 def test_a_branch_that_writes_its_own_copy():
