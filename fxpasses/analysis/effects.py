@@ -22,6 +22,7 @@ from torch.fx import GraphModule, Node
 
 from fxpasses._torch import always
 from fxpasses.analysis.calls import bindings, graph_operands_of
+from fxpasses.analysis.waits import what_it_reads
 from fxpasses.operators import argument, arguments, is_higher_order, nodes_in, operator_of
 from fxpasses.values import is_tensor, value_of
 
@@ -83,8 +84,6 @@ class Effects:
     @property
     def host_read(self) -> str:
         """What the host waits for when this runs on a device; "" for nothing."""
-        from fxpasses.analysis.host_reads import what_it_reads
-
         return "" if self._node is None else what_it_reads(self._node)
 
 

@@ -212,7 +212,9 @@ def test_a_graph_called_in_a_way_that_is_not_known_may_write_all_it_is_given():
 
 def test_an_operator_without_graphs_may_write_all_it_is_given():
     operator = torch.ops.higher_order.triton_kernel_wrapper_mutation
-    assert {w.buffer for w in writes_buffers(calling(add_to_the_first(), operator, "count"))} == {"count"}
+    assert {w.buffer for w in writes_buffers(calling(add_to_the_first(), operator, "count"))} == {
+        "count"
+    }
     operator = torch.ops.higher_order.auto_functionalized
     assert writes_buffers(calling(add_to_the_first(), operator, "count")) == []
 

@@ -1,10 +1,17 @@
 """Which operators make the host wait for the device."""
 
+from contextlib import suppress
+from types import SimpleNamespace
+
 import pytest
 import torch
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
+from torch.fx import Graph, GraphModule
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-from fxpasses.analysis import host_reads
-from tests.fxpasses.programs import export, run
+from fxpasses.analysis import effects, host_reads
+from tests.fxpasses.analysis.waiting import NO_WAITS, WAITS, label, tensors
+from tests.fxpasses.programs import export, run, trace, trace_fake
 
 
 def reads(function, *inputs, functional=False):
@@ -96,3 +103,94 @@ def test_the_read_is_placed(draw):
     (read,) = host_reads(export(Pick(), draw.floats(4)))
     assert (read.node, read.region) == ("index", "")
     assert read.source.startswith("test_host_reads.py:")
+
+
+# On the GPU: the table that tests/gpu compares with what a GPU does.
+
+
+def host_read_of(each):
+    """What the analysis says of an operator on tensors of a GPU, which need not be there."""
+    operator, operands, kwargs = each
+    with FakeTensorMode(shape_env=ShapeEnv()) as mode:
+        given = tensors("cuda")
+        graph = Graph()
+        nodes = SimpleNamespace()
+        for name, value in vars(given).items():
+            node = graph.placeholder(name)
+            node.meta["val"] = value
+            setattr(nodes, name, node)
+        call = graph.call_function(operator, operands(nodes), kwargs)
+        with suppress(RuntimeError, NotImplementedError, DataDependentOutputException), mode:
+            call.meta["val"] = operator(*operands(given), **kwargs)
+    return effects(call).host_read
+
+
+@pytest.mark.parametrize("each", WAITS, ids=label)
+def test_operators_that_wait(each):
+    assert host_read_of(each)
+
+
+@pytest.mark.parametrize("each", NO_WAITS, ids=label)
+def test_operators_that_do_not_wait(each):
+    assert host_read_of(each) == ""
+
+
+@pytest.mark.parametrize("each", [*WAITS, *NO_WAITS], ids=label)
+def test_the_operands_fit(each):
+    operator, operands, kwargs = each
+    here = {name: "cpu" if name == "device" else value for name, value in kwargs.items()}
+    operator(*operands(tensors("cpu")), **here)
+
+
+def test_the_table_is_long_enough():
+    assert len({label(each) for each in NO_WAITS}) > 100
+
+
+def moved(function, *names, device="cuda"):
+    """The reads of a function of tensors on a GPU, or on the CPU as the program was traced."""
+    module = trace_fake(function, lambda: [getattr(tensors(device), name) for name in names])
+    return [read.reads for read in host_reads(module)]
+
+
+def fill(x, rows):
+    x = x.clone()
+    x[rows] = 0.5
+    return x
+
+
+def test_a_fill_by_a_number_waits_only_where_the_number_is_on_the_device():
+    """Traced on the CPU, the number is taken as moved to the device with all the rest."""
+    assert moved(fill, "x", "rows") == []
+    assert moved(fill, "x", "rows", device="cpu") == ["the count of mask rows_1"]
+
+
+def test_what_is_copied():
+    assert moved(lambda x: x.cpu(), "x") == ["the elements of x_1, to copy them to the host"]
+    assert moved(lambda h: h.to("cuda"), "h") == ["nothing, but copies h_1 to the device"]
+    assert moved(lambda x: x.cpu(), "x", device="cpu") == []
+
+
+def branch_on(device):
+    graph = Graph()
+    p, x = graph.placeholder("p"), graph.placeholder("x")
+    with FakeTensorMode():
+        p.meta["val"] = torch.ones((), dtype=torch.bool, device=device)
+        x.meta["val"] = torch.ones(3, device="cuda")
+    branch = graph.get_attr("branch")
+    call = graph.call_function(torch.ops.higher_order.cond, (p, branch, branch, (x,)))
+    graph.output(call)
+    return host_reads(GraphModule({"branch": trace(lambda x: x * 2, torch.ones(3))}, graph))
+
+
+def test_a_predicate_on_the_host_is_no_read():
+    assert [read.reads for read in branch_on("cuda")] == ["the predicate p"]
+    assert branch_on("cpu") == []
+
+
+def test_a_predicate_that_is_a_number_is_no_read(draw):
+    def function(x):
+        return torch.cond(x.shape[0] > 4, lambda x: x * 2, lambda x: x + 1, (x,))
+
+    program = export(function, draw.floats(5), dynamic=[{0: torch.export.Dim("n", min=2)}])
+    assert torch.ops.higher_order.cond in {node.target for node in program.graph.nodes}
+    assert host_reads(program) == []
