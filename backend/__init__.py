@@ -18,6 +18,7 @@ from backend.errors import (
     InvalidArgument,
     InvalidProgram,
     NotSupported,
+    SelfCheckFailed,
 )
 from backend.lowering import LoweredProgram, lower
 from backend.partitioner import CudaPartitioner
@@ -25,6 +26,7 @@ from backend.runtime.load import load
 from backend.runtime.method import Method
 from backend.runtime.options import RuntimeOptions
 from backend.runtime.program import Program
+from backend.self_check import SelfCheck
 
 __all__ = [
     "AccessFailed",
@@ -39,6 +41,8 @@ __all__ = [
     "NotSupported",
     "Program",
     "RuntimeOptions",
+    "SelfCheck",
+    "SelfCheckFailed",
     "load",
     "lower",
 ]

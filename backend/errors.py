@@ -36,6 +36,10 @@ class Internal(BackendError):
     """A tool below us (ExecuTorch, Inductor) failed on a program that we believed to be right."""
 
 
+class SelfCheckFailed(BackendError):
+    """A lowered program does not do what eager does, so it is not handed out."""
+
+
 def first_line(error: BaseException) -> str:
     """The first line of `error` that says something, or its type where it says nothing."""
     lines = (line.strip() for line in str(error).splitlines())

@@ -35,6 +35,8 @@ from backend.compile.prepare import prepare
 from backend.errors import AccessFailed, BackendError, Internal, InvalidArgument, first_line
 from backend.partitioner import CudaPartitioner
 from backend.program import pte
+from backend.runtime.load import load
+from backend.self_check import DEFAULT, SelfCheck, prove
 from backend.settings import Settings
 from fxpasses import PassError, PassReport, Pipeline, PipelineResult, Remark
 from fxpasses.files import replacing
@@ -94,6 +96,7 @@ def lower(
     program: ExportedProgram | Mapping[str, ExportedProgram],
     passes: str | Pipeline = "default",
     device: str | torch.device | None = None,
+    self_check: SelfCheck | None = DEFAULT,
 ) -> LoweredProgram:
     """Lower one program (method "forward") or several, each under its name.
 
@@ -101,9 +104,11 @@ def lower(
         program: from `torch.export.export`; it stays as it was.
         passes: the pipeline to run first, as text or as a `Pipeline`.
         device: "cpu", "cuda" or "cuda:N"; None picks the GPU where there is one.
+        self_check: how the result is compared with eager; None trusts the compiler.
 
     Raises:
         fxpasses.PassError: the pipeline's text is wrong, or a pass or its check failed.
+        SelfCheckFailed: the lowered program does not do what eager does.
         BackendError: the program cannot be lowered, or a tool below us failed.
     """
     partitioner = CudaPartitioner(passes, device)
@@ -112,7 +117,11 @@ def lower(
         manager, results = through_executorch(programs, partitioner)
     settings = Settings.from_specs(partitioner.delegation_spec.compile_specs)
     lowered = LoweredProgram(settings.passes, settings.device, results, manager)
-    pte.read(lowered.buffer, "the lowered program")
+    if self_check is None:
+        pte.read(lowered.buffer, "the lowered program")
+    else:
+        with load(lowered.buffer) as loaded:
+            prove(programs, loaded, self_check)
     return lowered
 
 

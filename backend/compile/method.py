@@ -24,6 +24,7 @@ from backend.settings import Settings, require_device
 from decomps import decomposition_table
 from fxpasses import Pipeline, PipelineResult
 from fxpasses.analysis import writes_buffers
+from fxpasses.program import fork
 from fxpasses.regions import regions
 
 
@@ -68,8 +69,17 @@ def aten_program(edge_program: ExportedProgram, device: str) -> ExportedProgram:
     """The program as passes want it: ATen operators, views as views, on `device`."""
     program = to_aten(edge_program)
     for region in regions(program.graph_module):
-        restore_views(region.module)
-    return program if device == "cpu" else move_to_device_pass(program, device)
+        restore_views(region.module, nested=bool(region.path))
+    return on_device(program, device)
+
+
+def on_device(program: ExportedProgram, device: str) -> ExportedProgram:
+    """`program` with its weights on `device` and operators that compute there."""
+    if device == "cpu":
+        return program
+    moved = fork(program)
+    moved._state_dict = dict(program.state_dict)  # noqa: SLF001  # the pass puts tensors in there
+    return move_to_device_pass(moved, device)
 
 
 def decomposed(program: ExportedProgram, device: str) -> ExportedProgram:

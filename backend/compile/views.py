@@ -22,15 +22,21 @@ from torch.fx.node import map_arg
 from backend.compile.aliases import base
 
 
-def restore_views(module: GraphModule) -> None:
-    """Edit `module`, one region, in place; a region with a write in it is left as it is."""
+def restore_views(module: GraphModule, nested: bool = False) -> None:
+    """Edit `module`, one region, in place; a region with a write in it is left as it is.
+
+    What the program returns keeps the view's order of dims, as a copy of eager's result does.
+    Nested graphs were traced with the contiguous results of the copying operators, and keep them.
+    """
     if any(writes(node) for node in module.graph.nodes):
         return
     stale: set[Node] = set()
     with enable_python_dispatcher():  # some operators know symbolic sizes in Python only
         for node in list(module.graph.nodes):
-            if node.op == "output" or isinstance(node.target, HigherOrderOperator):
-                own_operands(node)
+            if node.op == "output" and not nested:
+                own_operands(node, torch.preserve_format)
+            elif node.op == "output" or isinstance(node.target, HigherOrderOperator):
+                own_operands(node, torch.contiguous_format)
             view = view_of(node)
             affected = view is not None or not stale.isdisjoint(node.all_input_nodes)
             if affected and refresh(node, view or node.target):
@@ -54,19 +60,21 @@ def view_of(node: Node) -> OpOverload | None:
     return view if view is not None and view.is_view else None
 
 
-def own_operands(node: Node) -> None:
+def own_operands(node: Node, layout: torch.memory_format) -> None:
     """Hand copies to `node`, which takes values out of the region, where it would get views."""
     for operand in node.all_input_nodes:
         if base(operand) is not operand:
-            node.replace_input_with(operand, copied(operand, node))
+            node.replace_input_with(operand, copied(operand, node, layout))
 
 
-def copied(value: Node, before: Node) -> Node:
-    """A contiguous copy of `value`, laid out as the copying operators do it."""
+def copied(
+    value: Node, before: Node, layout: torch.memory_format = torch.contiguous_format
+) -> Node:
+    """A copy of `value`, which is contiguous unless told otherwise."""
     clone = torch.ops.aten.clone.default
     with before.graph.inserting_before(before):
         node = before.graph.call_function(clone, (value,))
-    node.kwargs = {"memory_format": torch.contiguous_format}
+    node.kwargs = {"memory_format": layout}
     node.meta.update(value.meta)
     refresh(node, node.target)
     return node

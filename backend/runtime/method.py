@@ -28,14 +28,19 @@ from backend.runtime.inputs import flatten, select
 
 
 class Method:
-    """One method of a `Program`. Calls from several threads run one after the other."""
+    """One method of a `Program`. Calls from several threads run one after the other.
+
+    Attributes:
+        name: its name in the program.
+        plan: how its inputs and outputs reach the compiled code.
+    """
 
     def __init__(
         self, name: str, plan: MethodPlan, library: Library, weights: dict[str, Tensor]
     ) -> None:
         library.bind(weights)
         self.name = name
-        self._plan = plan
+        self.plan = plan
         self._library: Library | None = library
         self._weights = weights
         self._lock = Lock()
@@ -43,17 +48,17 @@ class Method:
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
         """The tensors that the compiled code takes."""
-        return self._plan.payload.inputs
+        return self.plan.payload.inputs
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
         """The tensors and numbers that the compiled code gives."""
-        return self._plan.payload.outputs
+        return self.plan.payload.outputs
 
     @property
     def pipeline(self) -> str:
         """The text of the pipeline that ran before the method was compiled."""
-        return self._plan.payload.pipeline
+        return self.plan.payload.pipeline
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on `args` and `kwargs`, structured as at export; the result is as eager's.
@@ -64,14 +69,25 @@ class Method:
         """
         with self._lock, torch.no_grad():
             library = self._open_library()
-            leaves = flatten(args, kwargs, self._plan.in_spec)
-            tensors = select(leaves, self._plan)
+            leaves = flatten(args, kwargs, self.plan.in_spec)
+            tensors = select(leaves, self.plan)
             results = owned(library.run(tensors), [*tensors, *self._weights.values()])
         given = [
             as_exported(value, spec) for value, spec in zip(results, self.outputs, strict=True)
         ]
-        flat = [pick(source, leaves, given) for source in self._plan.outputs]
-        return tree_unflatten(flat, self._plan.out_spec)
+        flat = [pick(source, leaves, given) for source in self.plan.outputs]
+        return tree_unflatten(flat, self.plan.out_spec)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The buffers that the method writes, as they are now: copies, by name.
+
+        Raises:
+            InvalidArgument: the method is closed.
+        """
+        with self._lock:
+            self._open_library()
+            names = self.plan.payload.mutated_buffers
+            return {name: self._weights[name].clone() for name in names}
 
     def close(self) -> None:
         """Let go of library, weights and state."""
