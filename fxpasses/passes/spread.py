@@ -35,7 +35,7 @@ def spread(mask: Node, rank: int, leading: bool) -> tuple[Node, Dims]:
         rank: how many dims the tensor has that is picked from or written.
         leading: whether the mask covers the first dims, as an index does, or the last ones.
     """
-    own = list(range(value_of(mask).dim()))
+    own: list[int | None] = list(range(value_of(mask).dim()))
     rest: list[int | None] = [None] * (rank - len(own))
     dims: Dims = tuple(own + rest if leading else rest + own)
     while (step := _under(mask)) is not None:
