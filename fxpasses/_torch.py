@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any
 
 import torch
@@ -110,3 +111,16 @@ def without_symbols(signature: Any) -> Any:
         return tuple(without_symbols(part) for part in signature)
     names = getattr(signature, "free_symbols", ())
     return "?" if any(str(name).startswith(("u", "zuf")) for name in names) else signature
+
+
+@cache
+def takes_integer_constants_for_floats() -> bool:
+    """Whether Inductor divides integers as floats when one is a constant without dims.
+
+    Its lowering of floor division asks `is_integer_type`, which once said no to any node that is
+    no TensorBox, such as `ir.Constant`: pytorch#186164, in 2.11 to 2.13, mended in 2.14.
+    """
+    from torch._inductor import ir, lowering
+
+    constant = ir.Constant(value=3, dtype=torch.int64, device=torch.device("cpu"))
+    return not lowering.is_integer_type(constant)

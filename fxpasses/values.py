@@ -37,10 +37,11 @@ def sizes(value: torch.Tensor) -> tuple[Any, ...]:
 
 def strides(value: torch.Tensor) -> tuple[Any, ...]:
     """The strides that can be observed: those of dims that hold more than one element."""
-    return _observed(sizes(value), value.stride())
+    return observed(sizes(value), value.stride())
 
 
-def _observed(sizes: tuple[Any, ...], strides: tuple[Any, ...]) -> tuple[Any, ...]:
+def observed(sizes: tuple[Any, ...], strides: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Strides with 0 for every dim that holds one element, whose stride nothing depends on."""
     pairs = zip(sizes, strides, strict=True)
     return tuple([0 if size == 1 else expression(stride) for size, stride in pairs])
 
@@ -69,7 +70,7 @@ def signature_of(value: Any) -> Any:
             value.dtype,
             value.device,
             shape,
-            _observed(shape, value.stride()) if dense else layout,
+            observed(shape, value.stride()) if dense else layout,
         )
     if isinstance(value, list | tuple):
         return tuple(map(signature_of, value))

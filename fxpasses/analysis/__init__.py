@@ -4,6 +4,7 @@ from fxpasses.analysis.buffers import BufferWrite, writes_buffers
 from fxpasses.analysis.effects import Effects, effects
 from fxpasses.analysis.equivalence import equivalent
 from fxpasses.analysis.host_reads import HostRead, host_reads
+from fxpasses.analysis.layout import lays_out_like
 from fxpasses.analysis.memory import Memory
 from fxpasses.analysis.numbering import Numbering
 
@@ -16,5 +17,6 @@ __all__ = [
     "effects",
     "equivalent",
     "host_reads",
+    "lays_out_like",
     "writes_buffers",
 ]

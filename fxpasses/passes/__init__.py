@@ -2,6 +2,7 @@
 
 from fxpasses.passes.remove_async_asserts import RemoveAsyncAsserts
 from fxpasses.passes.remove_count_checks import RemoveCountChecks
+from fxpasses.passes.replace_integer_floor_division import ReplaceIntegerFloorDivision
 from fxpasses.passes.replace_masked_copy_with_where import ReplaceMaskedCopyWithWhere
 from fxpasses.passes.replace_masked_fill_with_where import ReplaceMaskedFillWithWhere
 from fxpasses.registry import registry
@@ -12,11 +13,12 @@ registry.add_pipeline(
     ",remove-count-checks",
 )
 registry.add_pipeline("cpu", "default")
-registry.add_pipeline("cuda", "default")
+registry.add_pipeline("cuda", "default,replace-integer-floor-division")
 
 __all__ = [
     "RemoveAsyncAsserts",
     "RemoveCountChecks",
+    "ReplaceIntegerFloorDivision",
     "ReplaceMaskedCopyWithWhere",
     "ReplaceMaskedFillWithWhere",
 ]

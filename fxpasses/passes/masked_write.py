@@ -19,6 +19,8 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import Node
 
+from fxpasses._torch import always
+from fxpasses.analysis.layout import lays_out_like
 from fxpasses.editor import Editor
 from fxpasses.operators import argument, nodes_in, operator_of
 from fxpasses.rewrite import RewritePass, guard
@@ -27,7 +29,6 @@ from fxpasses.values import (
     is_mask,
     is_tensor,
     sizes,
-    strides,
     value_of,
 )
 from fxpasses.verdict import YES, Verdict, no
@@ -119,11 +120,13 @@ def same_layout(node: Node, match: MaskedWrite, source: Node, editor: Editor) ->
         mask = editor.evaluate(aten.ne.Scalar, mask, 0)
     for _ in range(_dims_to_add(match)):
         mask = editor.evaluate(aten.unsqueeze.default, mask, -1)
-    found = editor.evaluate(aten.where.self, mask, source, match.destination)
-    if strides(found) == strides(value_of(node)):
-        return YES
-    wanted = tuple(value_of(node).stride())
-    return no(f"where would have strides {tuple(found.stride())}, {node} has {wanted}")
+    return lays_out_like([mask, source, match.destination], _laid_out_by(node, match))
+
+
+def _laid_out_by(node: Node, match: MaskedWrite) -> Node:
+    """What has the layout of the result: torch records another one for an empty index_put."""
+    empty = always(value_of(match.destination).numel() == 0)
+    return match.destination if empty and operator_of(node) is aten.index_put.default else node
 
 
 def write_where(node: Node, match: MaskedWrite, source: Node, editor: Editor) -> str:

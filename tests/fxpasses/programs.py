@@ -21,6 +21,9 @@ from fxpasses import Pass, Pipeline, PipelineResult, Registry, Remark, register_
 
 aten = torch.ops.aten
 
+# What versions of torch say of operands on two devices.
+TWO_DEVICES = "to be on the same device|two different devices"
+
 
 class Function(torch.nn.Module):
     """A function as a module, to be exported."""

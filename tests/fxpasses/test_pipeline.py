@@ -97,7 +97,8 @@ def test_names_expand_and_print():
         ("-remove-async-asserts", None),
         ("remove-async-asserts,default,-remove-async-asserts", REST),
         ("+remove-async-asserts", "remove-async-asserts"),
-        ("cuda", f"remove-async-asserts,{REST}"),
+        ("cpu", f"remove-async-asserts,{REST}"),
+        ("cuda", f"remove-async-asserts,{REST},replace-integer-floor-division"),
         ("replace-masked-copy-with-where,replace-masked-fill-with-where", MASKS),
     ],
 )

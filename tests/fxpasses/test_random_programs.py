@@ -83,8 +83,8 @@ def disturb(pool, source, mask, picked):
             lambda: source.add_(1),
             lambda: source[1:].mul_(2),
             lambda: mask.copy_(mask.flip(0)),
-            lambda: picked.neg_(),
-            lambda: picked.view(-1).neg_(),
+            lambda: picked.mul_(-1),
+            lambda: picked.view(-1).mul_(-1),
         ]
     )()
 

@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from fxpasses import PassFailed, RewriteRefused
+from fxpasses import RewriteRefused
 from fxpasses.passes import ReplaceMaskedCopyWithWhere
 from tests.fxpasses.passes.judge import Judge, copy_picks
 from tests.fxpasses.programs import (
+    TWO_DEVICES,
     aten,
     export,
     missed,
@@ -249,7 +250,7 @@ def test_guard_same_device():
     program = trace_fake(raw_copy, on_a_gpu_but_for_the_mask)
     reason = missed(run(PASS, program, verify="metadata"))["same_device"]
     assert reason == "the mask is on cpu, the destination on cuda:0"
-    with pytest.raises(PassFailed, match="to be on the same device"):
+    with pytest.raises(RewriteRefused, match=TWO_DEVICES):
         run(PASS.without("same_device"), program, verify="metadata")
 
 
@@ -263,7 +264,9 @@ def test_guard_layout(draw):
     mask = draw.mask(*shape).to(memory_format=torch.channels_last)
     inputs = draw.floats(*shape), draw.floats(*shape), mask
     reason = refuse(copy_picks, *inputs, functional=True)["layout"]
-    assert reason == ("where would have strides (60, 1, 15, 3), index_put has (60, 20, 5, 1)")
+    assert reason == (
+        "the replacement would have strides (60, 1, 15, 3), index_put has (60, 20, 5, 1)"
+    )
     assert_needed("layout", copy_picks, *inputs, functional=True)
     rewrite(copy_picks, *inputs)
 
@@ -273,6 +276,15 @@ def test_a_channels_last_source_keeps_the_write_where_it_would_decide_the_layout
     source = draw.floats(*shape).to(memory_format=torch.channels_last)
     inputs = draw.floats(*shape), source, draw.mask(2)
     assert "layout" in refuse(copy_picks, *inputs, functional=True)
+
+
+@pytest.mark.parametrize("empty", [(0, 3), (2, 0)], ids=str)
+def test_an_empty_destination_keeps_its_strides(draw, empty):
+    """Recorded as contiguous, it has the strides of the destination, dense or not."""
+    inputs = draw.floats(*empty[:1], 6)[:, :6:2][:, : empty[1]], draw.floats(*empty)
+    mask = torch.zeros(empty, dtype=torch.bool)
+    assert "layout" in refuse(raw_copy, *inputs, mask)
+    assert_needed("layout", raw_copy, *inputs, mask)
 
 
 def windows_written(out, source, mask):
