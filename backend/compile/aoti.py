@@ -19,6 +19,8 @@ from torch._inductor.exc import InvalidCxxCompiler
 from torch.export import ExportedProgram
 
 from backend.compile.library import open_library
+from backend.compile.numbers import round_numbers
+from backend.compile.roundings import roundings_kept
 from backend.errors import AccessFailed, Internal, first_line
 from backend.program.weights import pack
 
@@ -50,6 +52,7 @@ def compile_program(
 ) -> dict[str, bytes]:
     """Compile `program` for `inputs` (fake tensors will do); the bytes of each blob, by kind.
 
+    On a CPU the numbers in the graphs of `program` are rounded in place, as eager rounds them.
     The library is opened once, to see that it asks for no weight that it does not get. Work goes on
     in a private directory that is gone afterwards, whatever happens.
 
@@ -58,6 +61,8 @@ def compile_program(
         Internal: Inductor fails, or asks for weights that it does not give.
     """
     with LOCK, TemporaryDirectory(prefix="fxpasses-compile-") as name, torch.no_grad():
+        if torch.device(device).type == "cpu":
+            round_numbers(program.graph_module)
         artifacts = call_inductor(program, tuple(inputs), options(device, fold, Path(name)))
         weights = next((a for a in artifacts if isinstance(a, dict)), {})
         tensors = {name: tensor for name, (tensor, _) in weights.items()}
@@ -75,7 +80,8 @@ def call_inductor(
 ) -> list[Any]:
     """The files that AOTInductor wrote and its dictionary of weights."""
     try:
-        artifacts: Any = inductor.aot_compile(program.module(), inputs, options=chosen)
+        with roundings_kept():
+            artifacts: Any = inductor.aot_compile(program.module(), inputs, options=chosen)
         return list(artifacts)
     except Exception as error:  # Inductor raises errors of any kind, from any depth
         if isinstance(root(error), InvalidCxxCompiler):
