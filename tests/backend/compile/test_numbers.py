@@ -1,4 +1,4 @@
-"""Numbers are rounded where eager rounds them: eager sees no difference, and no other number moves."""
+"""Numbers are rounded where eager rounds them: eager sees no difference, and no other moves."""
 
 import pytest
 import torch
@@ -47,7 +47,7 @@ def numbers(graph_module):
 
 
 def rounded_numbers(function, *inputs):
-    """The numbers of the graph of `function` after it was edited; its results stay what they are."""
+    """The numbers of the graph of `function` after it was edited; its results stay."""
     graph_module = exported(function, *inputs)
     before = graph_module(*inputs)
     round_numbers(graph_module)
