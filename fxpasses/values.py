@@ -36,12 +36,14 @@ def sizes(value: torch.Tensor) -> tuple[Any, ...]:
 
 
 def strides(value: torch.Tensor) -> tuple[Any, ...]:
-    """The strides that can be observed: those of dims that hold more than one element."""
+    """The strides that can be observed: not those of an empty tensor, nor of dims of size 1."""
     return observed(sizes(value), value.stride())
 
 
 def observed(sizes: tuple[Any, ...], strides: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Strides with 0 for every dim that holds one element, whose stride nothing depends on."""
+    """Strides with 0 for those that no element is found by; on these, fake and eager differ."""
+    if 0 in sizes:
+        return (0,) * len(sizes)
     pairs = zip(sizes, strides, strict=True)
     return tuple([0 if size == 1 else expression(stride) for size, stride in pairs])
 

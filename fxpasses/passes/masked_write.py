@@ -19,7 +19,6 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import Node
 
-from fxpasses._torch import always
 from fxpasses.analysis.layout import lays_out_like
 from fxpasses.editor import Editor
 from fxpasses.operators import argument, nodes_in, operator_of
@@ -95,8 +94,11 @@ class MaskedWritePass(RewritePass):
     def distinct_places(self, node: Node, match: MaskedWrite, editor: Editor) -> Verdict:
         if operator_of(node) not in IN_PLACE:
             return YES
-        alone = has_distinct_places(value_of(match.destination))
-        return YES if alone else no(f"elements of {match.destination} may share memory")
+        if not has_distinct_places(value_of(match.destination)):
+            return no(f"elements of {match.destination} may share memory")
+        if editor.numbering.memory.may_alias(match.mask, match.destination):
+            return no(f"{match.mask} and {match.destination} may share memory")
+        return YES
 
 
 def masks_all_of(indices: list[Any], indexed: Node) -> Verdict:
@@ -120,13 +122,7 @@ def same_layout(node: Node, match: MaskedWrite, source: Node, editor: Editor) ->
         mask = editor.evaluate(aten.ne.Scalar, mask, 0)
     for _ in range(_dims_to_add(match)):
         mask = editor.evaluate(aten.unsqueeze.default, mask, -1)
-    return lays_out_like([mask, source, match.destination], _laid_out_by(node, match))
-
-
-def _laid_out_by(node: Node, match: MaskedWrite) -> Node:
-    """What has the layout of the result: torch records another one for an empty index_put."""
-    empty = always(value_of(match.destination).numel() == 0)
-    return match.destination if empty and operator_of(node) is aten.index_put.default else node
+    return lays_out_like([mask, source, match.destination], node)
 
 
 def write_where(node: Node, match: MaskedWrite, source: Node, editor: Editor) -> str:

@@ -57,6 +57,12 @@ def test_strides_of_dims_of_one_element_cannot_be_observed():
     assert signature_of(tall) == signature_of(wide)
 
 
+def test_strides_of_an_empty_tensor_cannot_be_observed():
+    tall, wide = torch.zeros(3, 0, 2), torch.zeros(2, 0, 3).permute(2, 1, 0)
+    assert tall.stride() != wide.stride()
+    assert strides(tall) == strides(wide) == (0, 0, 0)
+
+
 def test_a_signature_tells_kinds_apart():
     values = [torch.zeros(2), torch.zeros(2).double(), torch.zeros(2, 1), 1, 1.0, True, None]
     signatures = {signature_of(value) for value in values}

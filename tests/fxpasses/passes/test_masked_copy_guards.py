@@ -278,15 +278,6 @@ def test_a_channels_last_source_keeps_the_write_where_it_would_decide_the_layout
     assert "layout" in refuse(copy_picks, *inputs, functional=True)
 
 
-@pytest.mark.parametrize("empty", [(0, 3), (2, 0)], ids=str)
-def test_an_empty_destination_keeps_its_strides(draw, empty):
-    """Recorded as contiguous, it has the strides of the destination, dense or not."""
-    inputs = draw.floats(*empty[:1], 6)[:, :6:2][:, : empty[1]], draw.floats(*empty)
-    mask = torch.zeros(empty, dtype=torch.bool)
-    assert "layout" in refuse(raw_copy, *inputs, mask)
-    assert_needed("layout", raw_copy, *inputs, mask)
-
-
 def windows_written(out, source, mask):
     out = out.clone()
     out.unfold(0, 2, 1)[mask] = source[mask]
@@ -299,6 +290,18 @@ def test_guard_distinct_places(draw):
     reason = refuse(windows_written, *inputs)["distinct_places"]
     assert reason == "elements of unfold may share memory"
     assert_needed("distinct_places", windows_written, *inputs)
+
+
+def test_a_mask_written_through_itself_is_kept(draw):
+    """Eager refuses to fill a mask through itself, which is what it does with one pick."""
+
+    def itself(mask, other):
+        mask[mask] = mask[mask]
+        return other
+
+    inputs = draw.mask(6), draw.floats(2)
+    reason = missed(run(PASS, export(itself, *inputs, functional=False)))["distinct_places"]
+    assert reason.endswith("may share memory")
 
 
 def test_an_expanded_destination_is_kept(draw):
