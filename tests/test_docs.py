@@ -21,7 +21,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 THEIRS = pytest.mark.filterwarnings("ignore")  # pages that call other compilers, which warn
 PAGES = [
     *("README.md", "docs/pipelines.md", "docs/command-line.md", "docs/writing-a-pass.md"),
-    "docs/debugging.md",
+    *("docs/debugging.md", "docs/soundness.md"),
     pytest.param("docs/adapters.md", marks=THEIRS),
     pytest.param("docs/peers.md", marks=THEIRS),
 ]

@@ -5,7 +5,7 @@
 switches one guard off after another, runs the tests, and prints which of them fail. A guard that
 no test misses is not tested: the exit code is 1. One guard at a time, for a closer look:
 
-    pytest -p fxpasses.testing.guards --without remove-count-checks/holds tests/passes
+    pytest -p fxpasses.testing.guards --without remove-count-checks/count_checks tests/passes
 """
 
 from __future__ import annotations
