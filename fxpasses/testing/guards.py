@@ -82,7 +82,9 @@ def missed_by(arguments: Sequence[str], guard: str) -> list[str]:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def main(jobs: int, arguments: tuple[str, ...]) -> None:
     """Run pytest with ARGUMENTS once for each guard; exit with 1 if no test misses one."""
-    table = Table("guard", "tests that fail without it", title="Guards")
+    table = Table(title="Guards")
+    for column in ("guard", "tests that fail without it"):
+        table.add_column(column, overflow="fold")
     names = guards()
     with ThreadPoolExecutor(jobs) as pool:
         found = dict(zip(names, pool.map(partial(missed_by, arguments), names), strict=True))
