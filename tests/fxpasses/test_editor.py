@@ -129,6 +129,26 @@ def test_replacing_erases_dead_feeders_that_only_compute(program):
     assert (report.changed, report.nodes_before, report.nodes_after) == (True, 4, 2)
 
 
+def test_the_graphs_of_a_dropped_cond_go_with_it(draw, functional):
+    """Another cond, which stays, keeps both of its graphs."""
+
+    def two_conds(p, x):
+        doubled = torch.cond(p, lambda x: x.sin() * 2, torch.cos, (x,))
+        return doubled + torch.cond(p, torch.tanh, torch.exp, (x,))
+
+    def drop_the_first(editor):
+        for first in editor.find(torch.ops.higher_order.cond)[:1]:
+            (result,) = first.users
+            editor.replace(result, first.args[3][0])
+
+    inputs = torch.tensor(True), draw.floats(4)
+    program = export(two_conds, *inputs, functional=functional)
+    module = edit(program, drop_the_first).program.graph_module
+    named = {node.target for node in module.graph.find_nodes(op="get_attr")}
+    assert named == {name for name, _ in module.named_children()}
+    assert named == {"true_graph_1", "false_graph_1"}
+
+
 @pytest.mark.parametrize(
     "keep", [lambda x: torch.rand_like(x), lambda x: x.add_(1), lambda x: torch.empty_like(x)]
 )
