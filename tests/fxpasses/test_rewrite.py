@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import pytest
+import torch
 
 from fxpasses import YES, InvalidPass, RewritePass, Verdict, guard, no
 from fxpasses.patterns import op, var
@@ -156,3 +157,35 @@ def test_verdicts():
     assert Verdict() == YES
     with pytest.raises(ValueError, match="needs a reason"):
         no("")
+
+
+@named("test.swap")
+@dataclass(frozen=True)
+class Swap(RewritePass):
+    """x + y -> y + x, which eager computes to the same bits."""
+
+    pattern = op(aten.add.Tensor, var("x"), var("y"))
+
+    def rewrite(self, node, match, editor):
+        with editor.at(node):
+            editor.replace(node, editor.call(aten.add.Tensor, match["y"], match["x"]))
+        return "the operands changed places"
+
+
+def test_a_rewrite_that_reads_both_sides_of_a_cond_keeps_the_order(draw):
+    """One operand comes before an operator that is left alone, the other from a cond after it."""
+
+    def around(x):
+        before = x.sin() + x
+        spectrum = torch.linalg.svdvals(before)
+        chosen = torch.cond(spectrum.sum() > 0, lambda t: t + t * 2, lambda t: t - 1, (before,))
+        return before + chosen, spectrum
+
+    program = export(around, draw.floats(3, 4))
+    result = run(Swap(), program)
+    assert len(passed(result)) == 3
+    order = list(result.program.graph.nodes)
+    assert all(order.index(r) < order.index(n) for n in order for r in n.all_input_nodes)
+    branches = [n for n in order if n.op == "get_attr"]
+    assert [n.next.op for n in branches] == ["get_attr", "call_function"]  # beside their cond
+    assert_equal_to_eager(result.program, around, draw.floats(3, 4))
