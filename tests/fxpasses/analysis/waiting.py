@@ -16,16 +16,17 @@ def tensors(device):
     generator = torch.Generator().manual_seed(7)
 
     def floats(*shape):
-        return torch.randn(shape, generator=generator).to(device)
+        # `Tensor.to` asks for a torch that is built for the device, even of fake tensors.
+        return aten._to_copy(torch.randn(shape, generator=generator), device=device)
 
     square = floats(3, 3)
     return SimpleNamespace(
         x=floats(4, 3),
         y=floats(4, 3),
         v=floats(3),
-        one=floats(1)[0],
-        mask=(floats(4, 3) > 0).to(device),
-        rows=(floats(4) > 0).to(device),
+        one=floats(),
+        mask=floats(4, 3) > 0,
+        rows=floats(4) > 0,
         bytes=(floats(4) > 0).to(torch.uint8),
         n=torch.tensor([0, 2, 1, 1], device=device),
         places=torch.tensor([[0, 2, 1]], device=device),
