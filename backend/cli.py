@@ -42,10 +42,10 @@ def reporting() -> Iterator[None]:
 @click.command()
 @click.argument("source", metavar="IN.pt2", type=INPUT)
 @click.option("-o", "--output", metavar="M.pte", type=OUTPUT, required=True, help="What to write.")
-@click.option("-p", "--pipeline", default="default", show_default=True, help="Its text.")
+@click.option("-p", "--pipeline", help="Its text; cpu or cuda, as the device is.")
 @click.option("--device", type=_DEVICE, help="Where it will run; the GPU where there is one.")
 @reporting()
-def lower(source: Path, output: Path, pipeline: str, device: str | None) -> None:
+def lower(source: Path, output: Path, pipeline: str | None, device: str | None) -> None:
     """Compile a program saved by torch.export into an ExecuTorch file."""
     program = load_program(source)
     with working("compiling"):

@@ -1,6 +1,6 @@
 """Lower programs into one .pte file.
 
-    lowered = lower({"prefill": prefill, "decode": decode}, passes="default", device="cpu")
+    lowered = lower({"prefill": prefill, "decode": decode}, device="cpu")
     for remark in lowered.remarks["decode"]:
         print(remark)
     lowered.save("model.pte")
@@ -94,7 +94,7 @@ class LoweredProgram:
 
 def lower(
     program: ExportedProgram | Mapping[str, ExportedProgram],
-    passes: str | Pipeline = "default",
+    passes: str | Pipeline | None = None,
     device: str | torch.device | None = None,
     self_check: SelfCheck | None = DEFAULT,
 ) -> LoweredProgram:
@@ -102,7 +102,8 @@ def lower(
 
     Args:
         program: from `torch.export.export`; it stays as it was.
-        passes: the pipeline to run first, as text or as a `Pipeline`.
+        passes: the pipeline to run first, as text or as a `Pipeline`; None is `cuda` or `cpu`, the
+            one made for the device.
         device: "cpu", "cuda" or "cuda:N"; None picks the GPU where there is one.
         self_check: how the result is compared with eager; None trusts the compiler.
 

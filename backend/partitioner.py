@@ -21,7 +21,7 @@ from backend._executorch import AotiPartitioner, CompileSpec, PartitionResult, q
 from backend.compile.prepare import prepare
 from backend.delegate import FxCudaBackend
 from backend.errors import NotSupported
-from backend.settings import Settings, device_name
+from backend.settings import Settings, device_name, pipeline_text
 from fxpasses import Pipeline
 from fxpasses.regions import regions
 
@@ -31,7 +31,8 @@ with quietly():  # deriving from an experimental class warns, too
         """Tag every operator for `FxCudaBackend`.
 
         Args:
-            passes: the pipeline that runs before compiling, as text or as a `Pipeline`.
+            passes: the pipeline that runs before compiling, as text or as a `Pipeline`; None is
+                `cuda` or `cpu`, the one made for the device.
             device: "cpu", "cuda" or "cuda:N"; None picks the GPU where there is one.
             compile_specs: more specs for the backend; a key given here wins.
 
@@ -42,11 +43,12 @@ with quietly():  # deriving from an experimental class warns, too
 
         def __init__(
             self,
-            passes: str | Pipeline = "default",
+            passes: str | Pipeline | None = None,
             device: str | torch.device | None = None,
             compile_specs: Sequence[CompileSpec] = (),
         ) -> None:
-            settings = Settings(str(Pipeline.parse(str(passes))), device_name(device))
+            name = device_name(device)
+            settings = Settings(pipeline_text(passes, name), name)
             with quietly():
                 super().__init__(FxCudaBackend.__name__, [*settings.to_specs(), *compile_specs])
 

@@ -15,6 +15,7 @@ import torch
 
 from backend._executorch import CompileSpec
 from backend.errors import InvalidArgument, NotSupported
+from fxpasses import Pipeline
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,16 @@ def device_name(device: str | torch.device | None) -> str:
     if parsed is None or parsed.type not in ("cpu", "cuda"):
         raise InvalidArgument(f'device {str(device)!r} is neither "cpu" nor "cuda" or "cuda:N"')
     return "cpu" if parsed.type == "cpu" else str(parsed)
+
+
+def pipeline_text(passes: str | Pipeline | None, device: str) -> str:
+    """The full text of `passes`, or where that is None of the pipeline made for the device.
+
+    Raises:
+        fxpasses.PassError: the text is wrong; an unknown pass is `UnknownPass`.
+    """
+    chosen = torch.device(device).type if passes is None else str(passes)
+    return str(Pipeline.parse(chosen))
 
 
 def require_device(name: str) -> None:

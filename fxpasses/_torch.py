@@ -97,10 +97,11 @@ def copy_module(module: GraphModule) -> GraphModule:
 
 
 def with_module(program: ExportedProgram, module: GraphModule) -> ExportedProgram:
-    """`program` around another graph module, with a signature of its own; the rest is shared."""
+    """`program` around another graph module; its tables are copied, its tensors shared."""
     copied = copy.copy(program)
     copied._graph_module = module  # noqa: SLF001  # the constructor would generate code
     copied._graph_signature = copy.deepcopy(program.graph_signature)  # noqa: SLF001
+    copied._state_dict = dict(program.state_dict)  # noqa: SLF001
     copied._constants = dict(program.constants)  # noqa: SLF001
     return copied
 

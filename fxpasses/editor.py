@@ -12,8 +12,8 @@ from, erases only what is dead and pure, and counts: `changed` is what happened.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,8 @@ from torch._ops import OpOverload
 from torch.fx import Node
 from torch.fx.node import map_arg
 
-from fxpasses import _torch
+from fxpasses import _torch, held
+from fxpasses.analysis.calls import chooses_by
 from fxpasses.analysis.effects import effects
 from fxpasses.analysis.nested import Numberings
 from fxpasses.analysis.numbering import Numbering
@@ -33,7 +34,13 @@ from fxpasses.dialect import Spelling, dialect_of
 from fxpasses.errors import RewriteRefused
 from fxpasses.events import Listener
 from fxpasses.fake import Evaluator
-from fxpasses.operators import is_higher_order, operator_of, refuse_no_operator, unwrap
+from fxpasses.operators import (
+    is_higher_order,
+    nodes_in,
+    operator_of,
+    refuse_no_operator,
+    unwrap,
+)
 from fxpasses.program import Program
 from fxpasses.regions import Region
 from fxpasses.remarks import Remark, source_of
@@ -148,6 +155,16 @@ class Editor:
         self.edits += 1
         return add_constant(self.program, self.region, tensor, self.evaluate.mode)
 
+    def move(self, inputs: Sequence[Node], device: torch.device) -> None:
+        """Let the program hold the buffers and constants `inputs` on `device` from now on.
+
+        Raises:
+            RewriteRefused: one of them is something else, or a reader does not take it there.
+        """
+        held.move(self.program, inputs, device)
+        self.edits += 1
+        self.refresh((reader for node in inputs for reader in node.users), inputs)
+
     def replace(self, old: Node, new: Any, effects_kept: bool = False) -> None:
         """Let every reader of `old` read `new`, then erase `old` and its dead, pure feeders.
 
@@ -160,7 +177,7 @@ class Editor:
         )
         self.edits += 1
         if signature_of(value_of(old)) != signature_of(value_of(new)):
-            self.refresh(readers)
+            self.refresh(readers, [new])
         if effects_kept:
             if self._numbering is not None:
                 self._numbering.stands_for(new, old)
@@ -202,24 +219,33 @@ class Editor:
                 self.region.graph.erase_node(erased)
                 self.edits += 1
 
-    def refresh(self, nodes: Iterable[Node]) -> None:
+    def refresh(self, nodes: Iterable[Node], altered: Iterable[Any] = ()) -> None:
         """Compute the metadata of `nodes` anew, and of their readers while it changes.
 
+        Args:
+            nodes: in any order; each is computed once, after its operands.
+            altered: which of their operands changed, as far as that is known.
+
         Raises:
-            RewriteRefused: the change reaches an operator that does not take it, or a
-                higher-order operator, whose graphs were traced for the metadata they have.
+            RewriteRefused: the change reaches an operator that does not take it, or the operands
+                of a nested graph, which was traced for the metadata that they have.
         """
-        pending = deque(nodes)
-        while pending:
-            node = pending.popleft()
-            if node.op == "output":
+        waiting = list(dict.fromkeys(nodes))
+        seen, changed = set(waiting), set(nodes_in(list(altered)))
+        heapq.heapify(waiting)  # nodes are ordered as in their graph
+        while waiting:
+            node = heapq.heappop(waiting)
+            if node.op == "output" or chooses_by(node, changed):
                 continue
             if is_higher_order(node):
                 raise RewriteRefused(f"the change would alter what {node} gives to its graphs")
             before = signature_of(value_of(node))
             node.meta["val"] = self._value(operator_of(node), node.args, node.kwargs)
             if signature_of(node.meta["val"]) != before:
-                pending.extend(node.users)
+                changed.add(node)
+                for reader in node.users.keys() - seen:
+                    seen.add(reader)
+                    heapq.heappush(waiting, reader)
 
     def may_rewrite(self) -> bool:
         """Whether one more rewrite may be made; asking counts it as made."""

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from torch._ops import OpOverload
+from torch._ops import HigherOrderOperator, OpOverload
 
 from fxpasses import options, text
 from fxpasses.errors import DuplicatePass, InvalidPass, UnknownPass
@@ -55,7 +55,7 @@ class Pass:
     after: ClassVar[tuple[str, ...]] = ()
     requires: ClassVar[tuple[str, ...]] = ()
     conflicts: ClassVar[tuple[str, ...]] = ()
-    targets: ClassVar[tuple[OpOverload, ...]] = ()
+    targets: ClassVar[tuple[OpOverload | HigherOrderOperator, ...]] = ()
     counts_rewrites: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

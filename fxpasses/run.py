@@ -132,7 +132,7 @@ class Run:
     def _work(self, pass_: Pass, region: Region) -> None:
         self.listener.before(pass_, region)
         before = verify.snapshot(region.graph) if self.level else {}
-        results = verify.results_of(region.graph)
+        results = verify.results_of(self.result.program, region)
         size, counted = len(region.graph.nodes), len(self.budget.taken)
         start = time.perf_counter()
         editor = Editor(
@@ -198,7 +198,7 @@ class Run:
         verify.check_structure(self.result.program, region, name)
         if self.level >= verify.rank("metadata"):
             verify.check_metadata(region, touched, name, self.evaluate)
-            verify.check_results(region, results, name)
+            verify.check_results(self.result.program, region, results, name)
         if self.level >= verify.rank("numeric"):
             verify.check_numeric(self.original, self.result.program, self.inputs, name)
         return True

@@ -25,6 +25,7 @@ from torch.utils._pytree import tree_flatten, tree_map_only
 from fxpasses._torch import without_symbols
 from fxpasses.errors import InvalidOption, VerificationFailed
 from fxpasses.fake import Evaluator
+from fxpasses.held import written_back
 from fxpasses.operators import describe, is_higher_order, operator_of
 from fxpasses.program import Program
 from fxpasses.regions import Region, placeholders
@@ -130,15 +131,23 @@ def _stale(node: Node, evaluate: Evaluator) -> str:
     return "" if found == recorded else f"records {recorded}, computes {found}"
 
 
-def results_of(graph: Graph) -> list[Any]:
-    """The metadata of each value that a graph returns; data-dependent sizes aside."""
-    results = tree_flatten(graph.output_node().args)[0]
-    return [without_symbols(signature_of(value_of(result))) for result in results]
+def results_of(program: Program, region: Region) -> list[Any]:
+    """The metadata of each value that a region returns; data-dependent sizes aside.
+
+    Where the new value of a buffer lives is the program's own affair.
+    """
+    results = tree_flatten(region.graph.output_node().args)[0]
+    found = [without_symbols(signature_of(value_of(result))) for result in results]
+    for place, _ in () if region.path else written_back(program):
+        dtype, _, *shape = found[place]
+        found[place] = (dtype, *shape)
+    return found
 
 
-def check_results(region: Region, before: list[Any], pass_name: str) -> None:
+def check_results(program: Program, region: Region, before: list[Any], pass_name: str) -> None:
     """Refuse a region that returns values of another dtype, shape or layout than it did."""
-    for index, (wanted, found) in enumerate(zip(before, results_of(region.graph), strict=False)):
+    after = results_of(program, region)
+    for index, (wanted, found) in enumerate(zip(before, after, strict=False)):
         if wanted != found:
             problem = f"returns {found}, it returned {wanted} before the pass"
             raise VerificationFailed(pass_name, region.path, f"output {index}", problem)
@@ -174,9 +183,14 @@ def _runs(program: Program, inputs: Inputs) -> Iterator[dict[str, Any]]:
         outputs = tree_flatten(module(*args, **kwargs))[0]
         left = {f"output {i}": value for i, value in enumerate(outputs)}
         left |= {f"input {i}": value for i, value in enumerate(tree_flatten(given)[0])}
-        left |= {f"buffer {name}": value.clone() for name, value in module.named_buffers()}
-        left |= {f"parameter {name}": value.clone() for name, value in module.named_parameters()}
+        left |= {f"buffer {name}": _kept(value) for name, value in module.named_buffers()}
+        left |= {f"parameter {name}": _kept(value) for name, value in module.named_parameters()}
         yield left
+
+
+def _kept(value: torch.Tensor) -> torch.Tensor:
+    """A copy of what a program holds, whichever device it holds it on."""
+    return value.detach().to("cpu", copy=True)
 
 
 def same_bits(left: Any, right: Any) -> bool:

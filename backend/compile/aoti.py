@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -47,10 +48,25 @@ def options(device: str, fold: bool, directory: Path) -> dict[str, Any]:
     return chosen
 
 
+@dataclass(frozen=True)
+class Compiled:
+    """The bytes of each blob, by kind, and the weights that lie in host memory for a device."""
+
+    blobs: dict[str, bytes]
+    host_weights: tuple[str, ...]
+
+
+def on_host(weights: dict[str, Tensor], device: str) -> tuple[str, ...]:
+    """The names of the weights that a program for another device keeps in host memory."""
+    if torch.device(device).type == "cpu":
+        return ()
+    return tuple(sorted(name for name, tensor in weights.items() if tensor.device.type == "cpu"))
+
+
 def compile_program(
     program: ExportedProgram, inputs: Sequence[Any], device: str, fold: bool
-) -> dict[str, bytes]:
-    """Compile `program` for `inputs` (fake tensors will do); the bytes of each blob, by kind.
+) -> Compiled:
+    """Compile `program` for `inputs`; fake tensors will do.
 
     On a CPU the numbers in the graphs of `program` are rounded in place, as eager rounds them.
     The library is opened once, to see that it asks for no weight that it does not get. Work goes on
@@ -72,7 +88,7 @@ def compile_program(
         kernels = library.with_suffix(".json")
         if kernels.exists():
             blobs["extern_kernels"] = kernels.read_bytes()
-        return blobs
+        return Compiled(blobs, on_host(tensors, device))
 
 
 def call_inductor(

@@ -49,7 +49,7 @@ def compile_method(edge_program: ExportedProgram, settings: Settings) -> Compile
         program = decomposed(cast(ExportedProgram, passes.program), settings.device)
         inputs = example_inputs(program)
         fold = may_fold(program)
-        blobs = aoti.compile_program(program, inputs, settings.device, fold)
+        compiled = aoti.compile_program(program, inputs, settings.device, fold)
     payload = Payload(
         torch_version=torch.__version__,
         executorch_version=version("executorch"),
@@ -59,10 +59,11 @@ def compile_method(edge_program: ExportedProgram, settings: Settings) -> Compile
         inputs=input_specs(program, inputs),
         outputs=output_specs(program),
         mutated_buffers=tuple(program.graph_signature.buffers_to_mutate.values()),
+        host_weights=compiled.host_weights,
         remarks=tuple(remark.to_dict() for remark in passes.remarks),
-        blobs={kind: Blob.of(kind, data) for kind, data in blobs.items()},
+        blobs={kind: Blob.of(kind, data) for kind, data in compiled.blobs.items()},
     )
-    return CompiledMethod(payload, blobs, passes)
+    return CompiledMethod(payload, compiled.blobs, passes)
 
 
 def aten_program(edge_program: ExportedProgram, device: str) -> ExportedProgram:
@@ -77,9 +78,7 @@ def on_device(program: ExportedProgram, device: str) -> ExportedProgram:
     """`program` with its weights on `device` and operators that compute there."""
     if device == "cpu":
         return program
-    moved = fork(program)
-    moved._state_dict = dict(program.state_dict)  # noqa: SLF001  # the pass puts tensors in there
-    return move_to_device_pass(moved, device)
+    return move_to_device_pass(fork(program), device)
 
 
 def decomposed(program: ExportedProgram, device: str) -> ExportedProgram:

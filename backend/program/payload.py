@@ -67,6 +67,7 @@ class Payload:
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     mutated_buffers: tuple[str, ...]
+    host_weights: tuple[str, ...]
     remarks: tuple[dict[str, Any], ...]
     blobs: dict[str, Blob]
 
@@ -114,6 +115,7 @@ class Payload:
             inputs=tuple(map(TensorSpec.from_json, fields.objects("inputs"))),
             outputs=tuple(map(TensorSpec.from_json, fields.objects("outputs"))),
             mutated_buffers=texts(fields, "mutated_buffers"),
+            host_weights=texts(fields, "host_weights"),
             remarks=tuple(item.mapping() for item in fields.objects("remarks")),
             blobs={kind: Blob.from_json(blobs.object(kind)) for kind in kinds},
         )

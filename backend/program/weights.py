@@ -2,6 +2,7 @@
 
     data = pack({"lin.weight": weight})
     unpack(data, torch.device("cuda"))["lin.weight"]      # a tensor of our own, same strides
+    unpack(data, torch.device("cuda"), host=("flag",))    # "flag" stays in host memory
 
 A tensor that is not contiguous (channels_last, a transposed or expanded one) is stored as the
 stretch of memory that it covers, and seen through its strides again when it is read.
@@ -10,7 +11,7 @@ stretch of memory that it covers, and seen through its strides again when it is 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import safetensors
@@ -38,8 +39,8 @@ def pack(weights: Mapping[str, Tensor]) -> bytes:
         raise NotSupported(f"a weight cannot be stored: {error}") from error
 
 
-def unpack(data: bytes, device: torch.device) -> dict[str, Tensor]:
-    """The tensors of a blob, in memory of their own on `device`.
+def unpack(data: bytes, device: torch.device, host: Collection[str] = ()) -> dict[str, Tensor]:
+    """The tensors of a blob, in memory of their own on `device`, those of `host` on the CPU.
 
     Raises:
         InvalidProgram: not what `pack` wrote.
@@ -51,7 +52,8 @@ def unpack(data: bytes, device: torch.device) -> dict[str, Tensor]:
         layouts = Fields(json.loads(header[LAYOUTS]), "weights blob")
     except (KeyError, ValueError, safetensors.SafetensorError) as error:
         raise InvalidProgram(f"the weights blob is not as lowering writes it: {error}") from error
-    return {name: placed(t, name, layouts, device) for name, t in stored.items()}
+    places = {name: torch.device("cpu") if name in host else device for name in stored}
+    return {name: placed(t, name, layouts, places[name]) for name, t in stored.items()}
 
 
 def placed(stored: Tensor, name: str, layouts: Fields, device: torch.device) -> Tensor:

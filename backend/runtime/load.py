@@ -116,7 +116,8 @@ def checked_blobs(plan: MethodPlan, named_data: dict[str, bytes], name: str) -> 
 def build(name: str, plan: MethodPlan, blobs: Blobs) -> Method:
     """The method, its library opened and its weights on the device."""
     device = plan.payload.device
-    return Method(name, plan, opened(blobs, device), unpack(blobs["weights"], torch.device(device)))
+    weights = unpack(blobs["weights"], torch.device(device), plan.payload.host_weights)
+    return Method(name, plan, opened(blobs, device), weights)
 
 
 def opened(blobs: Blobs, device: str) -> Library:

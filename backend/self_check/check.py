@@ -111,9 +111,12 @@ def call_fault(
 
 
 def state_fault(method: Method, eager: Eager, options: SelfCheck, random: set[str]) -> str:
-    """What a buffer that the method writes holds wrongly after a call, or ""."""
+    """What a buffer that the method writes holds wrongly after a call, or "".
+
+    A flag that a pass moved to host memory is compared there.
+    """
     for name, found in method.state_dict().items():
-        expected = eager.buffer(name)
+        expected = eager.buffer(name).to(found.device)
         if fault := leaf_difference(found, expected, options.tolerance, name in random):
             return f'buffer "{name}" {fault}'
     return ""

@@ -9,7 +9,7 @@ hand their body one slice after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -89,6 +89,14 @@ def graph_operands_of(operator: Node) -> list[tuple[Node, GraphModule]]:
     """The operands of a higher-order operator that name graphs, each with its graph."""
     named = [(operand, graph_of(operand)) for operand in operator.all_input_nodes]
     return [(operand, module) for operand, module in named if module is not None]
+
+
+def chooses_by(operator: Node, operands: Collection[Node]) -> bool:
+    """Whether all that `operator` reads of `operands` is which branch of a cond to take."""
+    match name_of(operator), operator.args:
+        case "cond", (predicate, _, _, [*given]):
+            return predicate in operands and not any(each in operands for each in given)
+    return False
 
 
 def results_of(graph: Graph) -> list[Any]:

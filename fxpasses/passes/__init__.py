@@ -1,5 +1,6 @@
 """The catalogue: one pass a file, and the pipelines made of them."""
 
+from fxpasses.passes.move_cond_predicate_to_host import MoveCondPredicateToHost
 from fxpasses.passes.remove_async_asserts import RemoveAsyncAsserts
 from fxpasses.passes.remove_count_checks import RemoveCountChecks
 from fxpasses.passes.replace_integer_floor_division import ReplaceIntegerFloorDivision
@@ -13,9 +14,10 @@ registry.add_pipeline(
     ",remove-count-checks",
 )
 registry.add_pipeline("cpu", "default")
-registry.add_pipeline("cuda", "default,replace-integer-floor-division")
+registry.add_pipeline("cuda", "default,replace-integer-floor-division,move-cond-predicate-to-host")
 
 __all__ = [
+    "MoveCondPredicateToHost",
     "RemoveAsyncAsserts",
     "RemoveCountChecks",
     "ReplaceIntegerFloorDivision",

@@ -33,6 +33,7 @@ from tests.fxpasses.programs import (
     writes,
 )
 
+CUDA = "replace-integer-floor-division,move-cond-predicate-to-host"
 MASKS = "replace-masked-fill-with-where,replace-masked-copy-with-where"
 REST = registry.pipelines["default"].removeprefix("remove-async-asserts,")
 
@@ -98,7 +99,7 @@ def test_names_expand_and_print():
         ("remove-async-asserts,default,-remove-async-asserts", REST),
         ("+remove-async-asserts", "remove-async-asserts"),
         ("cpu", f"remove-async-asserts,{REST}"),
-        ("cuda", f"remove-async-asserts,{REST},replace-integer-floor-division"),
+        ("cuda", f"remove-async-asserts,{REST},{CUDA}"),
         ("replace-masked-copy-with-where,replace-masked-fill-with-where", MASKS),
     ],
 )

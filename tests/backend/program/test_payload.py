@@ -18,6 +18,7 @@ PAYLOAD = Payload(
     inputs=(TensorSpec("x", "float32", (Dynamic("s0", 0, 20), 3), (0, 1), "cpu"),),
     outputs=(TensorSpec("rows", "int64", (), (), "cpu", "int"),),
     mutated_buffers=("cache",),
+    host_weights=("initialized",),
     remarks=({"kind": "missed", "reason": "two masks"},),
     blobs={"library": Blob.of("library", b"code"), "weights": Blob.of("weights", b"numbers")},
 )
