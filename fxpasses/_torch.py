@@ -14,11 +14,16 @@ from typing import Any
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import (
+    FakeTensor,
+    FakeTensorMode,
+    unset_fake_temporarily,
+)
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.traceback import NodeSource, NodeSourceAction
+from torch.utils._pytree import tree_leaves
 
 _SYMBOLIC = (torch.SymInt, torch.SymBool, torch.SymFloat)
 
@@ -37,6 +42,13 @@ def evaluating(mode: FakeTensorMode) -> Iterator[None]:
         stack.enter_context(mode)
         if mode.shape_env is not None:
             stack.enter_context(mode.shape_env.ignore_fresh_unbacked_symbols())
+        yield
+
+
+@contextmanager
+def real_tensors() -> Iterator[None]:
+    """Make real tensors, also where a compiler that calls us has turned fake ones on."""
+    with unset_fake_temporarily():
         yield
 
 
@@ -104,6 +116,13 @@ def with_module(program: ExportedProgram, module: GraphModule) -> ExportedProgra
     copied._state_dict = dict(program.state_dict)  # noqa: SLF001
     copied._constants = dict(program.constants)  # noqa: SLF001
     return copied
+
+
+def sizes_from_data(values: Any) -> set[Any]:
+    """The symbols in `values` whose number is found in data when the program runs."""
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    return set(free_unbacked_symbols(tree_leaves(values)))
 
 
 def without_symbols(signature: Any) -> Any:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fxpasses.budget import Budget
-from fxpasses.errors import PassError
+from fxpasses.errors import NoFixpoint, PassError
 from fxpasses.events import Listener
 from fxpasses.pipeline import Pipeline
 from fxpasses.printer import program_text
@@ -40,6 +40,7 @@ class Culprit:
         before: text of the program before the rewrite.
         after: text of the program after it, or the error that it led to.
         runs: how many runs of the pipeline the search took.
+        error: what the run raised with this rewrite, if it raised anything.
     """
 
     number: int
@@ -50,6 +51,7 @@ class Culprit:
     before: str
     after: str
     runs: int
+    error: Exception | None = None
 
     def __str__(self) -> str:
         place = f" in {self.region}" if self.region else ""
@@ -76,6 +78,7 @@ def bisect(
             bit for bit, and whose run raises nothing.
 
     Raises:
+        NoFixpoint: a repeated group does not settle.
         PassError: the program is bad before any rewrite.
     """
     parsed = Pipeline.parse(pipeline) if isinstance(pipeline, str) else pipeline
@@ -95,6 +98,7 @@ class _Search:
         self.level = "metadata" if check else "numeric"
         self.inputs = None if inputs is None else (tuple(inputs), dict(kwargs or {}))
         self.runs = 0
+        self.errors: dict[int, Exception] = {}
 
     def culprit(self) -> Culprit | None:
         total, good = self.good(None)
@@ -113,7 +117,10 @@ class _Search:
         budget = Budget(limit)
         try:
             result = self.run(self.level, budget)
-        except Exception:  # noqa: BLE001  # a pass may raise anything, which makes it the culprit
+        except NoFixpoint:
+            raise  # of rewrites that undo each other none is wrong
+        except Exception as error:  # noqa: BLE001  # whatever a pass raises makes it the culprit
+            self.errors[len(budget.taken)] = error
             return len(budget.taken), False
         return len(budget.taken), self.check is None or self.check(result.program)
 
@@ -134,4 +141,5 @@ class _Search:
             after = f"{type(error).__name__}: {error}"
         pass_name, region = budget.taken[number - 1]
         made = remark if remark and remark.pass_name == pass_name else None
-        return Culprit(number, total, pass_name, region, made, before, after, self.runs)
+        raised = self.errors.get(number)
+        return Culprit(number, total, pass_name, region, made, before, after, self.runs, raised)

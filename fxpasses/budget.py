@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fxpasses.errors import InvalidOption
+
 
 @dataclass
 class Budget:
@@ -21,6 +23,10 @@ class Budget:
 
     limit: int | None = None
     taken: list[tuple[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 0:
+            raise InvalidOption(f"limit={self.limit}: a run makes no rewrite or more")
 
     def take(self, pass_name: str, region: str) -> bool:
         """Take one rewrite for a pass on a region, unless the limit is reached."""

@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 from torch._ops import OpOverload
+from torch.export import ExportedProgram
 from torch.fx import Node
 from torch.fx.node import map_arg
 
@@ -33,7 +34,7 @@ from fxpasses.constants import add_constant
 from fxpasses.dialect import Spelling, dialect_of
 from fxpasses.errors import RewriteRefused
 from fxpasses.events import Listener
-from fxpasses.fake import Evaluator
+from fxpasses.fake import Evaluator, finds_sizes
 from fxpasses.operators import (
     is_higher_order,
     nodes_in,
@@ -131,7 +132,9 @@ class Editor:
 
         Raises:
             InvalidPass: `target` is a packet of overloads, or no operator at all.
-            RewriteRefused: outside of `with editor.at(...)`, or the operator rejects its operands.
+            RewriteRefused: outside of `with editor.at(...)`, or the operator rejects its operands,
+                or an exported program would get a size that depends on data, for which its tables
+                have no name.
         """
         if not self._origins:
             raise RewriteRefused("say where to insert: with editor.at(node): ...")
@@ -140,6 +143,8 @@ class Editor:
         spelled = self._spell(target)
         operator = unwrap(spelled)
         value = self._value(operator, args, kwargs)
+        if isinstance(self.program, ExportedProgram):
+            _refuse_new_sizes(operator, value, args)
         name = operator._schema.name.split("::")[-1] if isinstance(operator, OpOverload) else None
         node = self.region.graph.create_node("call_function", spelled, args, kwargs, name)
         self._describe(node, value)
@@ -153,7 +158,9 @@ class Editor:
             RewriteRefused: in a nested graph of an exported program.
         """
         self.edits += 1
-        return add_constant(self.program, self.region, tensor, self.evaluate.mode)
+        node = add_constant(self.program, self.region, tensor, self.evaluate.mode)
+        _torch.creates(node, self.pass_name, self._origins)
+        return node
 
     def move(self, inputs: Sequence[Node], device: torch.device) -> None:
         """Let the program hold the buffers and constants `inputs` on `device` from now on.
@@ -227,8 +234,9 @@ class Editor:
             altered: which of their operands changed, as far as that is known.
 
         Raises:
-            RewriteRefused: the change reaches an operator that does not take it, or the operands
-                of a nested graph, which was traced for the metadata that they have.
+            RewriteRefused: the change reaches an operator that does not take it, one whose sizes
+                depend on data and have names already, or the operands of a nested graph, which was
+                traced for the metadata that they have.
         """
         waiting = list(dict.fromkeys(nodes))
         seen, changed = set(waiting), set(nodes_in(list(altered)))
@@ -239,6 +247,8 @@ class Editor:
                 continue
             if is_higher_order(node):
                 raise RewriteRefused(f"the change would alter what {node} gives to its graphs")
+            if node.meta.get("unbacked_bindings"):
+                raise RewriteRefused(f"the change would rename the sizes that {node} finds in data")
             before = signature_of(value_of(node))
             node.meta["val"] = self._value(operator_of(node), node.args, node.kwargs)
             if signature_of(node.meta["val"]) != before:
@@ -300,3 +310,15 @@ def _gives_nothing(node: Node) -> bool:
     """Whether a node neither does anything nor returns anything: a check that always holds."""
     called = operator_of(node)
     return isinstance(called, OpOverload) and not called._schema.returns and effects(node).pure
+
+
+def _refuse_new_sizes(operator: Any, value: Any, args: Any) -> None:
+    """Refuse a size that depends on data and is not among those of the operands.
+
+    Raises:
+        RewriteRefused: it would be in none of the tables that an exported program keeps of sizes.
+    """
+    if isinstance(operator, OpOverload) and finds_sizes(operator):
+        known = map_arg(args, value_of)
+        if _torch.sizes_from_data(value) - _torch.sizes_from_data(known):
+            raise RewriteRefused(f"{operator} finds a size in data, which an export must name")

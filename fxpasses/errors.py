@@ -19,7 +19,8 @@ class UnknownPass(PassError):
 
     def __init__(self, name: str, known: Iterable[str], wanted_by: str = "") -> None:
         self.name = name
-        near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+        others = [other for other in known if other != wanted_by]
+        near = difflib.get_close_matches(name, others, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         where = f" (named by {wanted_by})" if wanted_by else ""
         super().__init__(f"unknown pass {name!r}{where}{hint}")
@@ -63,6 +64,14 @@ class NoFixpoint(PassError):
 
 class RewriteRefused(PassError):
     """The editor will not make a change that it could not make right."""
+
+
+class ListenerFailed(PassError):
+    """A listener raised an error of its own; `__cause__` is that error."""
+
+    def __init__(self, listener: object, event: str, error: Exception) -> None:
+        name = type(listener).__name__
+        super().__init__(f"listener {name} failed at {event!r}: {type(error).__name__}: {error}")
 
 
 class PassFailed(PassError):

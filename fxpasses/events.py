@@ -12,8 +12,9 @@ A listener overrides what it cares about and changes nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from fxpasses.errors import ListenerFailed
 from fxpasses.regions import Region
 from fxpasses.remarks import Remark
 
@@ -48,31 +49,36 @@ class Listener:
 
 
 class Announcer(Listener):
-    """Tells every event to each of several listeners, in their order."""
+    """Tells every event to each of several listeners, in their order.
+
+    Raises:
+        ListenerFailed: one of them raised; it is named, and the pass is not to blame.
+    """
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
         self.listeners = listeners
 
     def begin(self, program: Program, items: Sequence[Item], inputs: Inputs, verify: str) -> None:
-        for listener in self.listeners:
-            listener.begin(program, items, inputs, verify)
+        self._tell("begin", program, items, inputs, verify)
 
     def before(self, pass_: Pass, region: Region) -> None:
-        for listener in self.listeners:
-            listener.before(pass_, region)
+        self._tell("before", pass_, region)
 
     def rewrite(self, remark: Remark) -> None:
-        for listener in self.listeners:
-            listener.rewrite(remark)
+        self._tell("rewrite", remark)
 
     def missed(self, remark: Remark) -> None:
-        for listener in self.listeners:
-            listener.missed(remark)
+        self._tell("missed", remark)
 
     def after(self, report: PassReport) -> None:
-        for listener in self.listeners:
-            listener.after(report)
+        self._tell("after", report)
 
     def failed(self, error: Exception) -> None:
+        self._tell("failed", error)
+
+    def _tell(self, event: str, *details: Any) -> None:
         for listener in self.listeners:
-            listener.failed(error)
+            try:
+                getattr(listener, event)(*details)
+            except Exception as error:
+                raise ListenerFailed(listener, event, error) from error

@@ -80,6 +80,11 @@ def is_function_of_metadata(target: Any) -> bool:
     """
     if not isinstance(target, OpOverload) or target._schema.is_mutable:
         return False
-    data_dependent = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output}
     aliases = any(result.alias_info is not None for result in target._schema.returns)
-    return not aliases and data_dependent.isdisjoint(target.tags)
+    return not aliases and not finds_sizes(target)
+
+
+def finds_sizes(target: OpOverload) -> bool:
+    """Whether a size of the result, or a number that it is, depends on data."""
+    data_dependent = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output}
+    return not data_dependent.isdisjoint(target.tags)

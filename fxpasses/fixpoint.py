@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from fxpasses.errors import InvalidPipeline
 from fxpasses.registry import Pass
 
 ROUNDS = 16
@@ -23,6 +24,10 @@ class Fixpoint:
 
     passes: tuple[Pass, ...]
     limit: int = ROUNDS
+
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise InvalidPipeline(f"a group runs one round or more, not {self.limit}")
 
     def __str__(self) -> str:
         rounds = "" if self.limit == ROUNDS else str(self.limit)

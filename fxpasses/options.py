@@ -34,6 +34,30 @@ def types_of(cls: type) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
 
 
+def required(cls: type) -> list[str]:
+    """The options without a default."""
+    fields = dataclasses.fields(cls)
+    return [field.name for field in fields if default_of(field) is dataclasses.MISSING]
+
+
+def unsupported(cls: type) -> str:
+    """The first option whose type has no text form, with that type; "" where all have one."""
+    wrong = (f"{name}: {_named(kind)}" for name, kind in types_of(cls).items() if not _known(kind))
+    return next(wrong, "")
+
+
+def _known(kind: Any) -> bool:
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        return len(inner) == 2 and inner[1] is ... and inner[0] in _READERS
+    if origin in (types.UnionType, typing.Union):
+        kinds = [option for option in inner if option is not type(None)]
+        return len(kinds) == 1 and len(inner) == 2 and _known(kinds[0])
+    if origin is typing.Literal:
+        return all(isinstance(word, str) for word in inner)
+    return kind in _READERS
+
+
 def read(cls: type, name: str, given: dict[str, Value]) -> dict[str, Any]:
     """The constructor arguments that the options `given` in text stand for.
 
@@ -78,6 +102,8 @@ def default_of(field: dataclasses.Field[Any]) -> Any:
 
 
 def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, float) and isinstance(right, float):
+        return repr(left) == repr(right)  # tells 0.0 from -0.0, and knows NaN again
     return type(left) is type(right) and bool(left == right)
 
 

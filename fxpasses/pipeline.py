@@ -16,9 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
+
 from fxpasses import options, text
 from fxpasses.budget import Budget
-from fxpasses.errors import InvalidOption, InvalidPipeline
+from fxpasses.errors import InvalidOption, InvalidPass, InvalidPipeline
 from fxpasses.events import Announcer, Listener
 from fxpasses.fixpoint import ROUNDS, Fixpoint, Item, flatten
 from fxpasses.ordering import order
@@ -42,6 +44,8 @@ class Pipeline:
     def __init__(self, passes: Sequence[Item] | str, known: Registry = registry) -> None:
         if isinstance(passes, str):
             raise InvalidPipeline(f"{passes!r} is text: Pipeline.parse reads it")
+        for item in passes:
+            _refuse_no_pass(item)
         self.items = tuple(order(passes, lambda name, by: known.get(name, by).name))
 
     @property
@@ -57,6 +61,8 @@ class Pipeline:
             InvalidPipeline, UnknownPass, InvalidOption: naming the place, the nearest known
                 name, or the option.
         """
+        if not isinstance(source, str):
+            raise InvalidPipeline(f"{source!r} is no text: Pipeline(passes) takes passes")
         return cls(_expand(text.parse(source), known), known)
 
     def __str__(self) -> str:
@@ -100,11 +106,29 @@ class Pipeline:
         Raises:
             VerificationFailed: a check after a pass found the program wrong.
             NoFixpoint: a repeated group did not settle.
-            PassError: a pass could not do its work.
+            PassError: a pass could not do its work, or a listener its own.
         """
-        given = None if inputs is None else (tuple(inputs), dict(kwargs or {}))
+        if isinstance(inputs, torch.Tensor):
+            raise InvalidOption("inputs is a tensor; give a tuple of inputs: (x,)")
+        given = None
+        if inputs is not None or kwargs is not None:
+            given = tuple(inputs or ()), dict(kwargs or {})
         run = Run(program, verify, given, Announcer(listeners), Budget(limit), in_place, nested)
         return run.all(self.items)
+
+
+def _refuse_no_pass(item: Any) -> None:
+    """Refuse what no pipeline can hold: a class, a name, a pass that nobody registered.
+
+    Raises:
+        InvalidPass: saying which.
+    """
+    passes = item.passes if isinstance(item, Fixpoint) else (item,)
+    for each in passes:
+        if not isinstance(each, Pass):
+            raise InvalidPass(f"{each!r} is no pass: Pipeline takes instances of Pass")
+        if not each.name:
+            raise InvalidPass(f"{type(each).__name__} has no name: put @register_pass(name) on it")
 
 
 def _expand(
@@ -140,15 +164,18 @@ def _group(items: list[Item], rounds: int) -> Fixpoint:
 
 def _build(cls: type[Pass], step: text.Step) -> Pass:
     given = options.read(cls, step.name, step.options)
-    try:
-        return cls(**given)
-    except TypeError as error:
-        raise InvalidOption(f"{step.name}: {error}") from error
+    missing = [name for name in options.required(cls) if name not in given]
+    if missing:
+        raise InvalidOption(f"pass {step.name!r} needs option {missing[0]!r}")
+    return cls(**given)
 
 
 def _remove(step: text.Step, items: list[Item], known: Registry) -> list[Item]:
     _refuse_options(step)
-    unwanted = {pass_.name for pass_ in flatten(_expand([text.Step(step.name)], known))}
+    if step.name in known.pipelines:
+        unwanted = {pass_.name for pass_ in flatten(_open(step.name, known, ()))}
+    else:
+        unwanted = {known.get(step.name).name}
     if all(pass_.name not in unwanted for pass_ in flatten(items)):
         raise InvalidPipeline(f"-{step.name} removes nothing: it is not listed before it")
     return [kept for item in items for kept in _without(item, unwanted)]

@@ -56,8 +56,14 @@ def _copy_nested(module: GraphModule, copies: dict[int, GraphModule]) -> GraphMo
         return copies[id(module)]
     copied = copies[id(module)] = copy_module(module)
     for name, child in nested_graphs(module):
-        setattr(copied, name, _copy_nested(child, copies))
+        _set(copied, name, _copy_nested(child, copies))
     return copied
+
+
+def _set(module: GraphModule, path: str, child: GraphModule) -> None:
+    """Put `child` at a dotted path whose modules the copy of a graph module made anew."""
+    holder, _, name = path.rpartition(".")
+    setattr(module.get_submodule(holder), name, child)
 
 
 def drop_unused_graphs(module: GraphModule) -> None:
@@ -67,15 +73,17 @@ def drop_unused_graphs(module: GraphModule) -> None:
     }
     for name, _ in nested_graphs(module):
         if name not in named:
-            delattr(module, name)
+            module.delete_submodule(name)
 
 
 def nested_graphs(module: GraphModule) -> list[tuple[str, GraphModule]]:
-    """The graph modules directly under `module` by name, one with two names twice."""
-    below = module.named_modules(remove_duplicate=False)
-    return [
-        (n, child) for n, child in below if isinstance(child, GraphModule) and n and "." not in n
-    ]
+    """The graph modules under `module`, not those inside these, by path."""
+    found: list[tuple[str, GraphModule]] = []
+    for name, child in module.named_modules(remove_duplicate=False):
+        inside = any(name.startswith(f"{path}.") for path, _ in found)
+        if isinstance(child, GraphModule) and name and not inside:
+            found.append((name, child))
+    return found
 
 
 def sync_signature(program: Program) -> None:

@@ -79,6 +79,11 @@ class Pass:
             raise InvalidPass(f"{cls.__name__}.targets is no tuple of operators: {cls.targets!r}")
         for target in cls.targets:
             refuse_no_operator(target)
+        if option := options.unsupported(cls):
+            raise InvalidPass(
+                f"{cls.__name__} cannot have the option {option}; the types of options are bool, "
+                "int, float, str, OpOverload, a Literal of words, tuple[TYPE, ...], TYPE | None"
+            )
 
     @classmethod
     def summary(cls) -> str:
@@ -122,7 +127,8 @@ class Registry:
         Raises:
             DuplicatePass: a pass or a different pipeline has that name.
         """
-        if name in self._passes or self.pipelines.get(name, steps) != steps:
+        passes = self._passes.keys() | self._aliases.keys()
+        if name in passes or self.pipelines.get(name, steps) != steps:
             raise DuplicatePass(f"{name!r} is taken")
         self.pipelines[name] = steps
 

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from threading import RLock
 from typing import Any
 
 from torch.export import ExportedProgram
-from torch.fx import Graph
+from torch.fx import Graph, Node
 
 from fxpasses import verify
-from fxpasses._torch import fake_mode_of
+from fxpasses._torch import fake_mode_of, real_tensors
 from fxpasses.analysis.nested import Numberings
 from fxpasses.budget import Budget
 from fxpasses.collector import paused
 from fxpasses.editor import Editor
-from fxpasses.errors import InvalidOption, NoFixpoint, PassError, PassFailed, VerificationFailed
+from fxpasses.errors import (
+    InvalidOption,
+    ListenerFailed,
+    NoFixpoint,
+    PassError,
+    PassFailed,
+    RewriteRefused,
+    VerificationFailed,
+)
 from fxpasses.events import Listener
 from fxpasses.fake import Evaluator
 from fxpasses.fixpoint import Fixpoint, Item
@@ -26,6 +35,9 @@ from fxpasses.registry import Pass
 from fxpasses.report import PassReport, PipelineResult
 from fxpasses.values import value_of
 from fxpasses.verify import Inputs, Snapshot
+
+# Programs share fake modes, and numeric checks the random numbers of the process.
+_ONE_AT_A_TIME = RLock()
 
 
 class Run:
@@ -72,18 +84,25 @@ class Run:
         self.items = items
         self.listener.begin(self.original, items, self.inputs, verify.LEVELS[self.level])
         try:
-            with paused():
+            with _ONE_AT_A_TIME, paused(), real_tensors():
                 for item in items:
                     if isinstance(item, Fixpoint):
                         self._repeat(item)
                     else:
                         self._everywhere(item)
         except Exception as error:
-            self.listener.failed(error)
+            self._announce(error)
             raise
         if not self.result.changed:
             self.result.program = self.original
         return self.result
+
+    def _announce(self, failure: Exception) -> None:
+        """Tell the listeners; one that fails in turn does not hide the failure."""
+        try:
+            self.listener.failed(failure)
+        except ListenerFailed as error:
+            failure.add_note(str(error))
 
     def _repeat(self, group: Fixpoint) -> None:
         for _ in range(group.limit):
@@ -98,7 +117,13 @@ class Run:
     def _everywhere(self, pass_: Pass) -> None:
         """Run one pass on each region, or report at once that it has nothing to do there."""
         self._numberings = Numberings()
-        for path in list(self._regions()):
+        known = list(self._regions())
+        self._each(pass_, known)
+        # A graph that two operators share has another path once the first of them is gone.
+        self._each(pass_, [path for path in self._regions() if path not in known])
+
+    def _each(self, pass_: Pass, paths: Iterable[str]) -> None:
+        for path in paths:
             region = self._regions().get(path)
             if region is None:  # a rewrite of the graph above it dropped it
                 continue
@@ -131,9 +156,10 @@ class Run:
 
     def _work(self, pass_: Pass, region: Region) -> None:
         self.listener.before(pass_, region)
-        before = verify.snapshot(region.graph) if self.level else {}
+        before = verify.snapshot(region.module)
         results = verify.results_of(self.result.program, region)
-        size, counted = len(region.graph.nodes), len(self.budget.taken)
+        size = len(region.graph.nodes)
+        counted = len(self.budget.taken) - (0 if pass_.counts_rewrites else 1)
         start = time.perf_counter()
         editor = Editor(
             self.result.program,
@@ -146,6 +172,8 @@ class Run:
         )
         try:
             pass_.run(editor)
+        except RewriteRefused as error:
+            raise RewriteRefused(f"{_place(editor)}: {error}") from error
         except PassError:
             raise
         except Exception as error:
@@ -183,25 +211,27 @@ class Run:
             self._operators.pop(region.graph, None)
             if not region.path:
                 sync_signature(self.result.program)
-        return self._checked(editor, before, results) if self.level else editor.changed
+        touched = verify.touched(region.graph, before.nodes)
+        if self.level:
+            self._check(editor, before, results, touched)
+        return bool(touched) or len(before.nodes) != len(region.graph.nodes)
 
-    def _checked(self, editor: Editor, before: Snapshot, results: list[Any]) -> bool:
-        """Whether the graph really changed, after it passed the checks of the level."""
+    def _check(
+        self, editor: Editor, before: Snapshot, results: list[Any], touched: Sequence[Node]
+    ) -> None:
+        """Refuse what was changed without the editor, and what the checks of the level refuse."""
         region, name = editor.region, editor.pass_name
-        touched = verify.touched(region.graph, before)
-        if not touched and len(before) == len(region.graph.nodes):
-            return False
-        if not editor.changed:
-            node = touched[0].name if touched else ""
+        if behind := verify.behind(region.module, before, touched, editor.changed):
             problem = "the graph changed behind the editor's back"
-            raise VerificationFailed(name, region.path, node, problem)
+            raise VerificationFailed(name, region.path, behind, problem)
+        if not touched and len(before.nodes) == len(region.graph.nodes):
+            return
         verify.check_structure(self.result.program, region, name)
         if self.level >= verify.rank("metadata"):
             verify.check_metadata(region, touched, name, self.evaluate)
             verify.check_results(self.result.program, region, results, name)
         if self.level >= verify.rank("numeric"):
             verify.check_numeric(self.original, self.result.program, self.inputs, name)
-        return True
 
     def _explain(self, error: VerificationFailed, editor: Editor, counted: int) -> None:
         """Add what the pass did, and the region as it was after the first `counted` rewrites."""
@@ -223,3 +253,9 @@ class Run:
             args, kwargs = program.example_inputs
             return tuple(args), dict(kwargs)
         raise InvalidOption('verify="numeric" needs inputs: the program holds no example inputs')
+
+
+def _place(editor: Editor) -> str:
+    """The pass, and where it was at work."""
+    region = f" in {editor.region.path}" if editor.region.path else ""
+    return f"{editor.pass_name}{region}" + (f" at {editor.node.name}" if editor.node else "")

@@ -96,10 +96,12 @@ class _Parser:
             if self.grouped:
                 self.fail("a group that repeats cannot hold another one")
             return self.group()
+        start = self.peek()
         word = self.word("a pass name")
         sign = word[0] if word[0] in "+-" else ""
         name = word[len(sign) :]
         if not is_name(name):
+            self.at = start.start("word") if start else self.at
             self.fail(f"{name!r} is not a pass name")
         return Step(name, sign, self.options() if self.accept("{") else {})
 
@@ -117,8 +119,8 @@ class _Parser:
     def options(self) -> dict[str, Value]:
         options: dict[str, Value] = {}
         while not self.accept("}"):
-            if options:
-                self.expect(",")
+            if options and not self.accept(","):
+                self.fail("expected ',' or '}'")
             key = self.word("an option")
             if key in options:
                 self.fail(f"option {key!r} is given twice")
@@ -131,8 +133,8 @@ class _Parser:
             return self.word("a value", strings=True)
         items: list[str] = []
         while not self.accept("]"):
-            if items:
-                self.expect(",")
+            if items and not self.accept(","):
+                self.fail("expected ',' or ']'")
             items.append(self.word("a value", strings=True))
         return items
 

@@ -6,7 +6,8 @@
   nor `ExportedProgram.validate()` looks at, and the graph returns the dtypes, shapes and layouts
   that it returned before;
 * `numeric`: outputs, inputs, buffers and parameters equal those of the program before the run,
-  bit for bit, over several calls.
+  bit for bit, over several calls, and
+  what a call returned is still the same after the calls that follow.
 
 Each level includes the ones before it.
 """
@@ -15,19 +16,20 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.fx import Graph, Node
+from torch.fx import Graph, GraphModule, Node
 from torch.utils._pytree import tree_flatten, tree_map_only
 
-from fxpasses._torch import without_symbols
+from fxpasses._torch import is_erased, without_symbols
 from fxpasses.errors import InvalidOption, VerificationFailed
 from fxpasses.fake import Evaluator
 from fxpasses.held import written_back
 from fxpasses.operators import describe, is_higher_order, operator_of
-from fxpasses.program import Program
+from fxpasses.program import Program, nested_graphs
 from fxpasses.regions import Region, placeholders
 from fxpasses.values import signature_of, value_of
 
@@ -35,7 +37,15 @@ LEVELS = ("off", "structure", "metadata", "numeric")
 CALLS = 3
 
 Inputs = tuple[tuple[Any, ...], dict[str, Any]]
-Snapshot = dict[Node, tuple[Any, ...]]
+Contents = dict[Node, tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The nodes of a region, in order, with what each holds; and those of the graphs in it."""
+
+    nodes: Contents
+    nested: dict[Graph, Contents]
 
 
 def rank(level: str) -> int:
@@ -49,14 +59,41 @@ def rank(level: str) -> int:
     return LEVELS.index(level)
 
 
-def snapshot(graph: Graph) -> Snapshot:
-    """What each node calls, on what, and the value it records; compared by identity later."""
+def snapshot(module: GraphModule) -> Snapshot:
+    """What a region and the graphs in it hold, to be compared by identity later."""
+    below = {child.graph: contents(child.graph) for _, child in nested_graphs(module)}
+    return Snapshot(contents(module.graph), below)
+
+
+def contents(graph: Graph) -> Contents:
+    """What each node calls, on what, and the value it records."""
     return {
         node: (node.target, node.args, node.kwargs, node.meta.get("val")) for node in graph.nodes
     }
 
 
-def touched(graph: Graph, before: Snapshot) -> list[Node]:
+def behind(module: GraphModule, before: Snapshot, changed: Sequence[Node], edited: bool) -> str:
+    """Where a region changed otherwise than the editor changes it; "" where it did not.
+
+    The editor neither moves a node nor looks into a graph inside the region.
+    """
+    if not edited and (changed or len(before.nodes) != len(module.graph.nodes)):
+        return changed[0].name if changed else "output"
+    kept = [node for node in before.nodes if not is_erased(node)]
+    now = [node for node in module.graph.nodes if node in before.nodes]
+    if now != kept:
+        moved = (node for node, was in zip(now, kept, strict=True) if node is not was)
+        return str(next(moved).name)
+    for name, child in nested_graphs(module):
+        held = before.nested.get(child.graph)
+        if held is not None and (
+            list(held) != list(child.graph.nodes) or touched(child.graph, held)
+        ):
+            return name
+    return ""
+
+
+def touched(graph: Graph, before: Contents) -> list[Node]:
     """The nodes that are new, call something else, or read what now records another value."""
     changed = {node for node in graph.nodes if _differs(node, before)}
     return [
@@ -66,7 +103,7 @@ def touched(graph: Graph, before: Snapshot) -> list[Node]:
     ]
 
 
-def _differs(node: Node, before: Snapshot) -> bool:
+def _differs(node: Node, before: Contents) -> bool:
     old = before.get(node)
     if old is None:
         return True
@@ -84,7 +121,7 @@ def check_structure(program: Program, region: Region, pass_name: str) -> None:
     try:
         region.graph.lint()
     except RuntimeError as error:
-        raise VerificationFailed(pass_name, region.path, "", str(error).splitlines()[0]) from error
+        raise VerificationFailed(pass_name, region.path, "", _first_line(error)) from error
     if isinstance(program, ExportedProgram) and not region.path:
         _check_signature(program, pass_name)
 
@@ -122,7 +159,7 @@ def _stale(node: Node, evaluate: Evaluator) -> str:
     try:
         computed = evaluate(operator_of(node), *node.args, **node.kwargs)
     except Exception as error:  # noqa: BLE001  # whatever an operator raises, it cannot run
-        return f"{describe(node)} fails on its operands: {str(error).splitlines()[0]}"
+        return f"{describe(node)} fails on its operands: {_first_line(error)}"
     if computed is None:
         return ""
     found, recorded = signature_of(computed), signature_of(value_of(node))
@@ -157,19 +194,40 @@ def check_numeric(reference: Program, program: Program, inputs: Inputs, pass_nam
     """Run both programs on copies of `inputs`, several calls, and compare every bit."""
     devices = range(torch.cuda.device_count())
     with torch.random.fork_rng(devices=devices), torch.no_grad():
-        calls = zip(_expected(reference, inputs), _runs(program, inputs), strict=True)
-        for call, (wanted, got) in enumerate(calls):
-            for name, left in wanted.items():
-                if not same_bits(left, got[name]):
-                    problem = f"call {call} differs{_by(left, got[name])}"
-                    raise VerificationFailed(pass_name, "", name, problem)
+        runs = zip(_expected(reference, inputs), _found(program, inputs, pass_name), strict=True)
+        calls = []
+        for call, (wanted, got) in enumerate(runs):
+            calls.append((wanted, got))
+            _compare(wanted, got, pass_name, f"call {call} differs")
+    for call, (wanted, got) in enumerate(calls):  # results that share memory with state change too
+        _compare(wanted, got, pass_name, f"call {call} differs after call {len(calls) - 1}")
+
+
+def _compare(wanted: dict[str, Any], got: dict[str, Any], pass_name: str, what: str) -> None:
+    for name, left in wanted.items():
+        if not same_bits(left, got[name]):
+            raise VerificationFailed(pass_name, "", name, f"{what}{_by(left, got[name])}")
+
+
+def _found(program: Program, inputs: Inputs, pass_name: str) -> Iterator[dict[str, Any]]:
+    try:
+        yield from _runs(program, inputs)
+    except Exception as error:
+        problem = f"does not run any more: {type(error).__name__}: {_first_line(error)}"
+        raise VerificationFailed(pass_name, "", "", problem) from error
+
+
+def copies(inputs: Inputs) -> Inputs:
+    """Inputs of their own for one call, sharing memory among themselves as the given ones do."""
+    copied: Inputs = copy.deepcopy(tree_map_only(torch.Tensor, torch.Tensor.detach, inputs))
+    return copied
 
 
 def _expected(reference: Program, inputs: Inputs) -> Iterator[dict[str, Any]]:
     try:
         yield from _runs(reference, inputs)
     except Exception as error:
-        problem = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        problem = f"{type(error).__name__}: {_first_line(error)}"
         raise InvalidOption(f"the program does not run on these inputs: {problem}") from error
 
 
@@ -179,13 +237,17 @@ def _runs(program: Program, inputs: Inputs) -> Iterator[dict[str, Any]]:
     module = copy.deepcopy(module)
     for call in range(CALLS):
         torch.manual_seed(call)
-        args, kwargs = given = tree_map_only(torch.Tensor, torch.clone, inputs)
+        args, kwargs = given = copies(inputs)
         outputs = tree_flatten(module(*args, **kwargs))[0]
         left = {f"output {i}": value for i, value in enumerate(outputs)}
         left |= {f"input {i}": value for i, value in enumerate(tree_flatten(given)[0])}
         left |= {f"buffer {name}": _kept(value) for name, value in module.named_buffers()}
         left |= {f"parameter {name}": _kept(value) for name, value in module.named_parameters()}
         yield left
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "")
 
 
 def _kept(value: torch.Tensor) -> torch.Tensor:
@@ -199,6 +261,8 @@ def same_bits(left: Any, right: Any) -> bool:
         return bool(type(left) is type(right) and (left == right or left != left))
     if signature_of(left) != signature_of(right):
         return False
+    if left.layout is not torch.strided:
+        return same_bits(left.to_dense(), right.to_dense())
     if left.is_complex():
         return same_bits(*(torch.view_as_real(side.resolve_conj()) for side in (left, right)))
     if left.is_floating_point() and left.element_size() == 1:  # float8 has no arithmetic

@@ -33,6 +33,7 @@ _COLLECTIVE = frozenset({"_c10d_functional", "_c10d_functional_autograd", "c10d_
 _RAISES = frozenset(
     {"_assert_scalar", "_assert_async", "_assert_tensor_metadata", "sym_constrain_range"}
     | {"sym_constrain_range_for_size", "_functional_assert_async", "_functional_assert_scalar"}
+    | {"_linalg_check_errors"}
 )
 _UNSPECIFIED = frozenset(
     {"empty", "empty_strided", "empty_like", "empty_permuted"} | {"new_empty", "new_empty_strided"}

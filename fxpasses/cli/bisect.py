@@ -11,16 +11,18 @@ import click
 from fxpasses.bisect import Check, Culprit
 from fxpasses.bisect import bisect as search
 from fxpasses.cli.console import working
-from fxpasses.cli.errors import Failure
-from fxpasses.cli.files import INPUT, load_inputs, load_program, save_program
-from fxpasses.pipeline import Pipeline
+from fxpasses.cli.errors import Failure, Misuse, one_line
+from fxpasses.cli.files import INPUT, save_program
+from fxpasses.cli.request import request_of
 from fxpasses.printer import text_diff
 from fxpasses.program import Program
+
+_NOT_RUN = (126, 127)  # what a shell exits with when a command is not there, or is no program
 
 
 @click.command()
 @click.argument("source", metavar="IN.pt2", type=INPUT)
-@click.option("-p", "--pipeline", "text", default="default", show_default=True, help="Its text.")
+@click.option("-p", "--pipeline", "text", help="Its text.  [default: default]")
 @click.option("--inputs", metavar="IN.pt", type=INPUT, help="Inputs to compare outputs on.")
 @click.option(
     "--check",
@@ -28,18 +30,21 @@ from fxpasses.program import Program
     help="A program is good when `CMD FILE.pt2` exits with 0. Without it, a good program equals "
     "IN.pt2 bit for bit.",
 )
-def bisect(source: Path, text: str, inputs: Path | None, check: str | None) -> None:
-    """Find the first rewrite that breaks a program, in log2(rewrites) runs and a few more."""
-    pipeline, program = Pipeline.parse(text), load_program(source)
-    given = load_inputs(inputs) if inputs else None
-    args, kwargs = (given.args, given.kwargs) if given else (None, None)
+def bisect(source: Path, text: str | None, inputs: Path | None, check: str | None) -> None:
+    """Find the first rewrite that breaks a program, in log2(rewrites) runs and a few more.
+
+    IN.pt2 may also be a FAILURE.zip that `fxpasses run --reproducer` wrote.
+    """
     with working("bisecting"):
-        culprit = search(program, pipeline, args, kwargs, _command(check) if check else None)
+        request = request_of(source, text, "numeric", inputs)
+        asked = _command(check) if check else None
+        culprit = search(request.program, request.pipeline, request.args, request.kwargs, asked)
     if culprit is None:
         click.echo("no rewrite breaks the program")
         return
     _show(culprit)
-    raise Failure(f"{culprit.pass_name} breaks the program at rewrite {culprit.number}")
+    why = f": {one_line(culprit.error)}" if culprit.error else ""
+    raise Failure(f"{culprit.pass_name} breaks the program at rewrite {culprit.number}{why}")
 
 
 def _command(command: str) -> Check:
@@ -50,6 +55,8 @@ def _command(command: str) -> Check:
             path = Path(directory) / "program.pt2"
             save_program(program, path)
             run = subprocess.run(f'{command} "{path}"', shell=True, check=False)
+        if run.returncode in _NOT_RUN:
+            raise Misuse(f"--check {command!r} cannot be run: the shell says {run.returncode}")
         return run.returncode == 0
 
     return check

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 import json
-import zipfile
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
-from torch.export import ExportedProgram
 
 from fxpasses.cli.console import print_remarks, print_reports, working
-from fxpasses.cli.errors import Misuse
-from fxpasses.cli.files import INPUT, OUTPUT, load_inputs, load_program, save_program
+from fxpasses.cli.files import INPUT, OUTPUT, save_program
+from fxpasses.cli.request import request_of
 from fxpasses.errors import PassError
 from fxpasses.events import Listener
 from fxpasses.files import write_text
 from fxpasses.inspect import Inspection, inspect_pipeline
-from fxpasses.listeners import Reproducer, load_reproducer
-from fxpasses.pipeline import Pipeline
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to run: from the command line, or from the archive of a failure."""
-
-    program: ExportedProgram
-    pipeline: str
-    verify: str
-    args: tuple[Any, ...] | None
-    kwargs: Mapping[str, Any] | None
+from fxpasses.listeners import Reproducer
 
 
 @click.command()
@@ -67,13 +50,13 @@ def run(
     IN.pt2 may also be a FAILURE.zip that --reproducer wrote: the failed run is made once more.
     """
     with working(f"reading {source}"):
-        request = _recorded(source) or _asked(source, text, verify, inputs)
+        request = request_of(source, text, verify or "metadata", inputs)
     listeners: list[Listener] = [Reproducer(reproducer)] if reproducer else []
     try:
         with working("running") as progress:
             inspection = inspect_pipeline(
                 request.program,
-                Pipeline.parse(text or request.pipeline),
+                request.pipeline,
                 verify=verify or request.verify,
                 inputs=request.args,
                 kwargs=request.kwargs,
@@ -88,28 +71,6 @@ def run(
         if path:
             write(inspection, path)
             click.echo(f"wrote {path}")
-
-
-def _recorded(source: Path) -> Request | None:
-    """The run that a `Reproducer` recorded in `source`, if it is such an archive."""
-    if not zipfile.is_zipfile(source):
-        return None
-    with zipfile.ZipFile(source) as archive:
-        if "run.json" not in archive.namelist():
-            return None
-    failure = load_reproducer(source)
-    click.echo(f"recorded: {failure.error}", err=True)
-    return Request(failure.program, failure.pipeline, failure.verify, failure.args, failure.kwargs)
-
-
-def _asked(source: Path, text: str | None, verify: str | None, inputs: Path | None) -> Request:
-    Pipeline.parse(text or "default")  # refuse a bad text before reading a large program
-    level = verify or "metadata"
-    if inputs and level != "numeric":
-        raise Misuse("--inputs goes with --verify numeric")
-    given = load_inputs(inputs) if inputs else None
-    args, kwargs = (given.args, given.kwargs) if given else (None, None)
-    return Request(load_program(source), text or "default", level, args, kwargs)
 
 
 def _show(inspection: Inspection) -> None:

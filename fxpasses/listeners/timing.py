@@ -34,6 +34,10 @@ class Timing(Listener):
         self._memory = memory
         self._held = 0
 
+    def __str__(self) -> str:
+        slowest = sorted(self.seconds.items(), key=lambda item: -item[1])
+        return "\n".join(f"{name}: {seconds * 1e3:.1f} ms" for name, seconds in slowest)
+
     def before(self, pass_: Pass, region: Region) -> None:
         if self._memory:
             tracemalloc.start()

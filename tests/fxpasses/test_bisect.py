@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from fxpasses import Pass, PassError, Pipeline, Registry, RewritePass, register_pass
+from fxpasses import NoFixpoint, Pass, PassError, Pipeline, Registry, RewritePass, register_pass
 from fxpasses.bisect import bisect
 from fxpasses.patterns import op, var
 
@@ -90,3 +90,37 @@ def test_a_program_that_was_bad_before_is_no_pass_fault(scales):
     _, program = scales
     with pytest.raises(PassError, match="before any rewrite"):
         bisect(program, Pipeline.parse("double-by-adding", known), check=lambda program: False)
+
+
+@register_pass("multiply-by-two", into=known)
+@dataclass(frozen=True)
+class MultiplyByTwo(RewritePass):
+    """x + x -> x * 2, which undoes the pass above."""
+
+    pattern = op(aten.add.Tensor, var("x"), var("x"))
+
+    def rewrite(self, node, match, editor):
+        with editor.at(node):
+            editor.replace(node, editor.call(aten.mul.Tensor, match["x"], 2))
+        return "a sum became times 2"
+
+
+def test_rewrites_that_undo_each_other_are_all_right():
+    program = torch.export.export(Scales(None), (torch.randn(4),))
+    with pytest.raises(NoFixpoint, match="still changes after 3 rounds"):
+        bisect(program, Pipeline.parse("(double-by-adding,multiply-by-two)*3", known))
+
+
+@register_pass("behind", into=known)
+@dataclass(frozen=True)
+class Behind(Pass):
+    """Edits without the editor."""
+
+    def run(self, editor):
+        node = editor.find(aten.mul.Tensor)[0]
+        node.args = (node.args[0], 7)
+
+
+def test_the_culprit_carries_the_error(scales):
+    culprit = bisect(scales[1], Pipeline.parse("behind", known))
+    assert "behind the editor's back" in str(culprit.error)

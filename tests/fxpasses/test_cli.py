@@ -279,6 +279,21 @@ class TestBisect:
         result = call("--load", plugin, "bisect", source, *options[:3], "false")
         assert "before any rewrite" in result.stderr
 
+    def test_a_command_that_is_not_there_decides_nothing(self, wrong):
+        plugin, source = wrong
+        options = ("-p", "test.double-by-adding", "--check", "./not-there.sh")
+        result = call("--load", plugin, "bisect", source, *options)
+        assert result.exit_code == 2
+        assert "'./not-there.sh' cannot be run: the shell says 127" in result.stderr
+
+    def test_takes_a_recorded_failure(self, wrong, tmp_path):
+        plugin, source = wrong
+        archive = tmp_path / "failure.zip"
+        options = ("-p", "test.double-by-adding", "--verify", "numeric", "--reproducer", archive)
+        call("--load", plugin, "run", source, *options)
+        result = call("--load", plugin, "bisect", archive)
+        assert "rewrite 3 of 4: test.double-by-adding" in result.stdout
+
 
 class TestReproducer:
     def test_a_failed_run_runs_again(self, wrong, tmp_path):

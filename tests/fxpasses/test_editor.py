@@ -1,13 +1,23 @@
 """Every change goes through the editor, which keeps the graph right and counts what happened."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import pytest
 import torch
 
-from fxpasses import Pass, RewriteRefused
-from tests.fxpasses.programs import assert_equal_to_eager, aten, calls, export, named, results, run
+from fxpasses import Editor, Pass, RewriteRefused
+from tests.fxpasses.programs import (
+    assert_equal_to_eager,
+    aten,
+    calls,
+    export,
+    named,
+    results,
+    run,
+    trace,
+)
 
 
 @named("test.edit")
@@ -15,17 +25,15 @@ from tests.fxpasses.programs import assert_equal_to_eager, aten, calls, export, 
 class Edit(Pass):
     """Hands the editor to a test."""
 
-    edit: Any = field(default=None, compare=False)
-
-    def __post_init__(self):
-        pass
+    edit: ClassVar[Callable[[Editor], Any]]
 
     def run(self, editor):
         self.edit(editor)
 
 
 def edit(program, change, verify="metadata", **options):
-    return run(Edit(change), program, verify=verify, **options)
+    handed_over = type("Edit", (Edit,), {"edit": staticmethod(change)})()
+    return run(handed_over, program, verify=verify, **options)
 
 
 def double(x):
@@ -244,9 +252,18 @@ def test_symbolic_sizes_are_kept(draw):
     assert_equal_to_eager(result, double, draw.floats(9, 3))
 
 
-def test_a_new_data_dependent_size_leaves_no_trace(draw):
-    program = export(lambda x: x.sum() * 2, draw.floats(4))
+def test_a_new_data_dependent_size_is_refused(draw):
+    """Saved, the program would name a size that it does not declare."""
 
+    def change(editor):
+        with editor.at(only(editor, aten.sum.default)):
+            editor.call(aten.nonzero.default, next(iter(editor.region.graph.nodes)))
+
+    with pytest.raises(RewriteRefused, match="finds a size in data"):
+        edit(export(lambda x: x.sum() * 2, draw.floats(4)), change)
+
+
+def test_a_graph_module_may_find_sizes_in_data(draw):
     def change(editor):
         node = only(editor, aten.mul.Tensor)
         with editor.at(node):
@@ -254,8 +271,33 @@ def test_a_new_data_dependent_size_leaves_no_trace(draw):
             count = editor.call(aten.sum.default, found)
             editor.replace(node, editor.call(aten.mul.Tensor, node.args[0], count))
 
+    x = draw.floats(4)
+    result = edit(trace(lambda x: x.sum() * 2, x), change).program
+    assert torch.equal(result(x), x.sum() * x.nonzero().sum())
+
+
+def test_a_change_that_would_rename_a_size_is_refused(draw):
+    def change(editor):
+        node = only(editor, aten.relu.default)
+        with editor.at(node):
+            wide = editor.call(aten._to_copy.default, node.args[0], dtype=torch.float64)
+            editor.replace(node, editor.call(aten.relu.default, wide))
+
+    with pytest.raises(RewriteRefused, match="would rename the sizes that nonzero finds in data"):
+        edit(export(lambda x: x.relu().nonzero() + 1, draw.floats(4)), change)
+
+
+def test_a_constant_says_which_pass_it_comes_from(program):
+    def change(editor):
+        node = only(editor, aten.mul.Tensor)
+        with editor.at(node):
+            two = editor.constant(torch.tensor(2.0))
+            editor.replace(node, editor.call(aten.mul.Tensor, node.args[0], two))
+
     result = edit(program, change).program
-    assert_equal_to_eager(result, lambda x: x.sum() * x.nonzero().sum(), draw.floats(4))
+    constant = next(n for n in result.graph.nodes if n.name.startswith("c_lifted"))
+    (source,) = constant.meta["from_node"]
+    assert (source.pass_name, source.name) == ("test.edit", "mul")
 
 
 def test_find_keeps_the_order_of_the_graph(draw):

@@ -5,8 +5,18 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from fxpasses import InvalidPipeline, NoFixpoint, Pipeline, Registry, RewritePass, register_pass
+from fxpasses import (
+    InvalidPipeline,
+    NoFixpoint,
+    Pass,
+    Pipeline,
+    Registry,
+    RewritePass,
+    register_pass,
+)
+from fxpasses.fixpoint import Fixpoint
 from fxpasses.patterns import op, var
+from tests.fxpasses.programs import export, named, run
 
 aten = torch.ops.aten
 known = Registry()
@@ -103,3 +113,25 @@ def test_groups_parse_and_print(text):
 def test_half_a_group_is_refused_with_its_column(text):
     with pytest.raises(InvalidPipeline, match="at column"):
         Pipeline.parse(text, known)
+
+
+def test_no_round_is_no_group():
+    with pytest.raises(InvalidPipeline, match="one round or more, not 0"):
+        Fixpoint((), 0)
+
+
+@pytest.mark.parametrize("verify", ["off", "structure"])
+def test_what_is_undone_settles_at_every_level(draw, verify):
+    @named("test.undo")
+    @dataclass(frozen=True)
+    class Undo(Pass):
+        """Inserts a node and takes it out again."""
+
+        def run(self, editor):
+            (node,) = editor.find(aten.relu.default)
+            with editor.at(node):
+                inserted = editor.call(aten.neg.default, node.args[0])
+            editor.erase(inserted)
+
+    result = run([Fixpoint((Undo(),))], export(lambda x: x.relu(), draw.floats(2)), verify=verify)
+    assert not result.changed

@@ -1,18 +1,23 @@
 """Mistakes that a pass author makes, and the error that names each."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
 
 from fxpasses import (
+    InvalidOption,
     InvalidPass,
     InvalidPipeline,
+    Listener,
+    ListenerFailed,
     Pass,
     PassFailed,
     Pipeline,
     Registry,
     RewritePass,
+    RewriteRefused,
     UnknownPass,
     VerificationFailed,
     register_pass,
@@ -32,7 +37,7 @@ def program():
     return torch.export.export(Doubles(), (torch.randn(3),))
 
 
-def run(program, rewrite, pattern=None):
+def run(program, rewrite, pattern=None, **options):
     """A run of one rewrite pass whose rewrite is `rewrite(node, match, editor)`."""
     looks_for = pattern or op(aten.mul.Tensor, var("x"), 2)
     known = Registry()
@@ -47,7 +52,7 @@ def run(program, rewrite, pattern=None):
         def rewrite(self, node, match, editor):
             return rewrite(node, match, editor)
 
-    return Pipeline.parse("test.mistaken", known).run(program)
+    return Pipeline.parse("test.mistaken", known).run(program, **options)
 
 
 def replace_by(editor, node, target, *args):
@@ -159,3 +164,58 @@ def test_a_pipeline_is_taken_out_by_its_name():
 def test_hostile_text_is_refused_with_its_column(text):
     with pytest.raises(InvalidPipeline, match="at column"):
         Pipeline.parse(text)
+
+
+@dataclass(frozen=True)
+class Nameless(Pass):
+    """A pass that nobody registered."""
+
+
+@pytest.mark.parametrize(
+    ("listed", "message"),
+    [
+        (Nameless(), "Nameless has no name: put @register_pass"),
+        (Nameless, "is no pass: Pipeline takes instances"),
+        ("test.named", "'test.named' is no pass"),
+    ],
+)
+def test_what_no_pipeline_can_hold(listed, message):
+    with pytest.raises(InvalidPass, match=message):
+        Pipeline([listed])
+
+
+def test_a_pipeline_is_no_text():
+    with pytest.raises(InvalidPipeline, match="is no text"):
+        Pipeline.parse(Pipeline.parse("default"))
+
+
+def test_inputs_that_are_one_tensor(program):
+    with pytest.raises(InvalidOption, match=r"give a tuple of inputs: \(x,\)"):
+        Pipeline.parse("default").run(program, verify="numeric", inputs=torch.ones(3))
+
+
+@pytest.mark.parametrize("kind", [list[int], dict, tuple[int, str], int | str, Any])
+def test_an_option_that_has_no_text_form(kind):
+    fields = {"__annotations__": {"sizes": kind}, "sizes": None}
+    with pytest.raises(InvalidPass, match=r"Sized cannot have the option sizes: .*tuple\[TYPE"):
+        register_pass("test.sized", into=Registry())(
+            dataclass(frozen=True)(type("Sized", (Pass,), fields))
+        )
+
+
+def test_a_refused_change_names_pass_and_node(program):
+    def of_no_operands(node, match, editor):
+        with editor.at(node):
+            editor.call(aten.add.Tensor)
+
+    with pytest.raises(RewriteRefused, match=r"^test.mistaken at mul: aten.add.Tensor does not"):
+        run(program, of_no_operands)
+
+
+def test_a_listener_that_raises_is_named(program):
+    class Broken(Listener):
+        def before(self, pass_, region):
+            raise ValueError("no disk")
+
+    with pytest.raises(ListenerFailed, match="listener Broken failed at 'before': ValueError: no"):
+        run(program, lambda node, match, editor: None, listeners=[Broken()])

@@ -137,5 +137,21 @@ def test_a_wrong_field_is_refused_in_python_too(wrong):
 
 
 def test_a_missing_option_is_named():
-    with pytest.raises(InvalidOption, match=r"test.required: .*'limit'"):
+    with pytest.raises(InvalidOption, match=r"'test\.required' needs option 'limit'"):
         build("test.required")
+
+
+def test_negative_zero_is_no_default():
+    @register_pass("test.signed", into=Registry())
+    @dataclass(frozen=True)
+    class Signed(Pass):
+        """Has a zero."""
+
+        shift: float = 0.0
+
+    assert str(Signed(-0.0)) == "test.signed{shift=-0.0}"
+    assert str(Signed(0.0)) == "test.signed"
+
+
+def test_a_pass_with_a_required_option_is_taken_out_by_its_name():
+    assert str(Pipeline.parse("test.required{limit=3},-test.required", known)) == ""

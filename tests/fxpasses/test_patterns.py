@@ -7,6 +7,7 @@ import torch
 
 from fxpasses.operators import operator_of
 from fxpasses.patterns import match_all, one_of, op, several, var
+from tests.fxpasses.programs import trace
 
 aten = torch.ops.aten
 
@@ -152,3 +153,73 @@ def test_nested_commutative_operators_do_not_blow_up():
         node = graph.call_function(aten.add.Tensor, (node, node))
         pattern = op(aten.add.Tensor, pattern, pattern)
     assert pattern.match(node) is None
+
+
+def node_of(function, target, *inputs):
+    return trace(function, *inputs).graph.find_nodes(op="call_function", target=target)[0]
+
+
+def test_a_scaled_sum_does_not_commute(draw):
+    a, b = draw.floats(3), draw.floats(3)
+    node = node_of(lambda a, b: torch.add(a, a * b, alpha=2), aten.add.Tensor, a, b)
+    product = op(aten.mul.Tensor, var("x"), var("y"))
+    assert op(aten.add.Tensor, product, var("z"), alpha=2).match(node) is None
+    assert op(aten.add.Tensor, var("z"), product, alpha=2).match(node) is not None
+
+
+def test_operands_given_by_name_commute_too(draw):
+    a, b = draw.floats(3), draw.floats(3)
+    node = node_of(lambda a, b: a + b.relu(), aten.add.Tensor, a, b)
+    relu = op(aten.relu.default, var("x"))
+    assert op(aten.add.Tensor, relu, other=var("y")).match(node) is not None
+    assert op(aten.add.Tensor, other=var("y"), self=relu).match(node) is not None
+
+
+def test_an_operand_may_be_called_target(draw):
+    a, b = draw.floats(3), draw.floats(3)
+    node = node_of(lambda a, b: aten.mse_loss(a, b), aten.mse_loss.default, a, b)
+    assert op(aten.mse_loss.default, var("x"), target=var("y")).match(node) is not None
+
+
+def test_zero_has_a_sign(draw):
+    node = node_of(lambda a: a + -0.0, aten.add.Tensor, draw.floats(3))
+    assert op(aten.add.Tensor, var("x"), 0.0).match(node) is None
+    assert op(aten.add.Tensor, var("x"), -0.0).match(node) is not None
+
+
+def test_a_tuple_is_as_good_as_a_list(draw):
+    a, b = draw.floats(3), draw.floats(3)
+    node = node_of(lambda a, b: torch.cat([a, b]), aten.cat.default, a, b)
+    assert op(aten.cat.default, (var("x"), var("y"))).match(node) is not None
+
+
+def test_one_node_is_no_two_results(draw):
+    node = node_of(lambda a: a.relu(), aten.relu.default, draw.floats(3))
+    twice = [op(aten.relu.default, var("x"), name=name) for name in ("first", "second")]
+    assert match_all(twice, node) is None
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_many_products_are_matched_in_few_steps(draw, last):
+    """Each product could be turned round; what it binds matters to nobody else, so none is."""
+    count, asked = 40, []
+
+    def sums(*inputs):
+        total = inputs[0] * inputs[1]
+        for left, right in zip(inputs[2::2], inputs[3::2], strict=True):
+            total = total + left * right
+        return total * inputs[0]
+
+    def ask(value):
+        asked.append(value)
+        return True
+
+    graph = trace(sums, *(draw.floats(2) for _ in range(2 * count))).graph
+    (*_, root) = graph.find_nodes(op="call_function", target=aten.mul.Tensor)
+    pattern = op(aten.mul.Tensor, var("x0", where=ask), var("y0", where=ask))
+    for place in range(1, count):
+        product = op(aten.mul.Tensor, var(f"x{place}", where=ask), var(f"y{place}", where=ask))
+        pattern = op(aten.add.Tensor, pattern, product)
+    pattern = op(aten.mul.Tensor, pattern, var("x0" if last else "x7"))
+    assert (pattern.match(root) is not None) is last
+    assert len(asked) < 40 * count

@@ -2,6 +2,7 @@
 
 import copy
 import io
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -385,3 +386,24 @@ def test_a_pass_without_run_is_named(draw):
 
     with pytest.raises(PassError, match="Empty does not define run"):
         run(Empty(), export(lambda x: x + 1, draw.floats(3)))
+
+
+def test_a_limit_below_zero_is_refused(draw):
+    with pytest.raises(InvalidOption, match="limit=-1"):
+        Pipeline.parse("default").run(export(lambda x: x + 1, draw.floats(2)), limit=-1)
+
+
+def test_runs_in_several_threads_do_not_disturb_one_another(draw):
+    """They share random numbers, and a program's fake mode."""
+
+    def noisy(out, source, mask):
+        out = out.clone()
+        out[mask] = source[mask]
+        return out + torch.rand(2000)
+
+    inputs = draw.floats(2000), draw.floats(2000), draw.mask(2000)
+    program = export(noisy, *inputs, functional=True)
+    pipeline = Pipeline.parse("default")
+    with ThreadPoolExecutor(4) as pool:
+        runs = [pool.submit(pipeline.run, program, "numeric") for _ in range(16)]
+    assert all(run.result().changed for run in runs)

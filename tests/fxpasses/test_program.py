@@ -8,6 +8,7 @@ import torch
 from fxpasses import Pass, Pipeline, Registry, register_pass
 from fxpasses.program import fork, module_of
 from fxpasses.regions import regions
+from tests.fxpasses.programs import trace
 
 known = Registry()
 
@@ -45,7 +46,7 @@ def test_a_fork_shares_weights_and_no_graph(program):
     mine, theirs = (regions(module_of(each)) for each in (copied, program))
     assert [region.path for region in mine] == [region.path for region in theirs]
     assert all(left.graph is not right.graph for left, right in zip(mine, theirs, strict=True))
-    assert copied.state_dict is program.state_dict
+    assert copied.state_dict == program.state_dict
 
 
 def test_a_graph_shared_by_two_operators_stays_shared(program):
@@ -61,3 +62,17 @@ def test_a_fork_keeps_the_name_of_an_input_that_shadows_a_builtin():
     copied = fork(program)
     copied.validate()
     assert "input" in [node.name for node in copied.graph.nodes]
+
+
+def test_a_graph_under_a_plain_module_is_forked_too(draw):
+    x = draw.floats(2)
+    holder = torch.nn.Module()
+    holder.branch = trace(lambda x: x * 2, x)
+    graph = torch.fx.Graph()
+    given = graph.placeholder("x")
+    branch = graph.get_attr("holder.branch")
+    graph.output(graph.call_function(torch.ops.higher_order.cond, (True, branch, branch, (given,))))
+    module = torch.fx.GraphModule({"holder.branch": holder.branch}, graph)
+    forked = fork(module)
+    assert forked.holder.branch.graph is not module.holder.branch.graph
+    assert [r.path for r in regions(forked)] == ["", "holder.branch"]

@@ -1,13 +1,16 @@
 """Every graph of a program is a region, and each distinct one is one region."""
 
+from dataclasses import dataclass
+
 import pytest
 import torch
 from torch.fx import Graph, GraphModule
 
+from fxpasses import Pass
 from fxpasses.passes import ReplaceMaskedCopyWithWhere
 from fxpasses.program import fork, module_of
 from fxpasses.regions import attribute, placeholders, regions
-from tests.fxpasses.programs import aten, export, run, trace, writes
+from tests.fxpasses.programs import aten, export, named, run, trace, writes
 
 cond = torch.ops.higher_order.cond
 
@@ -102,8 +105,40 @@ def test_a_fork_shares_no_graph_and_every_weight(draw):
     assert paths(forked) == paths(program)
     graphs = {region.graph for region in regions(program.graph_module)}
     assert graphs.isdisjoint(region.graph for region in regions(forked.graph_module))
-    assert forked.state_dict is program.state_dict
+    assert forked.state_dict == program.state_dict
 
 
 def test_a_name_that_is_not_there():
     assert attribute(torch.nn.Linear(1, 1), "weight.missing.part") is None
+
+
+@named("test.drop-first")
+@dataclass(frozen=True)
+class DropFirst(Pass):
+    """Takes the first cond out of the top graph, and 1 off what the branch adds."""
+
+    def run(self, editor):
+        conds = editor.find(cond)
+        if len(conds) == 2:
+            editor.replace(conds[0], conds[1])
+        for node in editor.find(aten.add.Tensor):
+            with editor.at(node):
+                editor.replace(node, editor.call(node.target, node.args[0], node.args[1] - 1))
+
+
+def test_a_shared_graph_is_found_again_when_its_first_caller_goes(draw):
+    x = draw.floats(4)
+    graph = Graph()
+    p, operand = graph.placeholder("p"), graph.placeholder("x")
+    one, again = graph.get_attr("one"), graph.get_attr("again")
+    conds = [graph.call_function(cond, (p, n, n, (operand,))) for n in (one, again)]
+    graph.output(tuple(conds))
+    branch = trace(lambda x: x + 5, x)
+    program = GraphModule({"one": branch, "again": branch}, graph)
+    result = run(DropFirst(), program, verify="off")
+    assert [(report.region, report.changed) for report in result.reports] == [
+        ("", True),
+        ("again", True),
+    ]
+    (sum_,) = result.program.again.graph.find_nodes(op="call_function", target=aten.add.Tensor)
+    assert sum_.args[1] == 4

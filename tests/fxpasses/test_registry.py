@@ -144,3 +144,15 @@ def test_plugins_load_once(known, monkeypatch):
     known.names()
     known.names()
     assert loaded == [1]
+
+
+def test_a_pipeline_takes_no_alias_either():
+    known = Registry()
+
+    @register_pass("acme.new", aliases=["acme.old"], into=known)
+    @dataclass(frozen=True)
+    class New(Pass):
+        """Has a former name."""
+
+    with pytest.raises(DuplicatePass, match=r"'acme\.old' is taken"):
+        known.add_pipeline("acme.old", "acme.new")

@@ -45,7 +45,7 @@ def test_a_quoted_value_stays_a_string():
         ("a,,b", "expected a pass name", 3),
         (",a", "expected a pass name", 1),
         ("a b", "expected ','", 2),
-        ("Bad", "'Bad' is not a pass name", 4),
+        ("Bad", "'Bad' is not a pass name", 1),
         ("a{x}", "expected '='", 4),
         ("a{x=}", "expected a value", 5),
         ("a{x=1", "expected ','", 6),
@@ -58,6 +58,9 @@ def test_a_quoted_value_stays_a_string():
         ("(a)", "expected '*' after a group", 4),
         ("(a)*0", "expected '*' or '*ROUNDS'", 6),
         ("a)", "expected ','", 2),
+        ("a,Bad", "'Bad' is not a pass name", 3),
+        ("a{b=c", "expected ',' or '}'", 6),
+        ("a{b=[c", "expected ',' or ']'", 7),
         ('"a"', "expected a pass name", 1),
     ],
 )

@@ -1,12 +1,13 @@
 """Checks after a pass find what the pass did wrong, and name pass, region and node."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import pytest
 import torch
 
-from fxpasses import Pass, VerificationFailed
+from fxpasses import Editor, Pass, VerificationFailed
 from fxpasses.verify import LEVELS, rank, same_bits
 from tests.fxpasses.programs import aten, export, named, run, trace
 
@@ -16,27 +17,28 @@ from tests.fxpasses.programs import aten, export, named, run, trace
 class Damage(Pass):
     """Does to the region at `path` what a test says."""
 
-    damage: Any = field(default=None, compare=False)
+    damage: ClassVar[Callable[[Editor], Any]]
     path: str = ""
-
-    def __post_init__(self):
-        pass
 
     def run(self, editor):
         if editor.region.path == self.path:
             self.damage(editor)
 
 
+def doing(damage, path=""):
+    return type("Damage", (Damage,), {"damage": staticmethod(damage)})(path)
+
+
 def failure(program, damage, verify="metadata", path="", **options) -> VerificationFailed:
     with pytest.raises(VerificationFailed) as caught:
-        run(Damage(damage, path), program, verify=verify, **options)
+        run(doing(damage, path), program, verify=verify, **options)
     assert (caught.value.pass_name, caught.value.region) == ("test.damage", path)
     assert str(caught.value).startswith("after test.damage")
     return caught.value
 
 
 def accepted(program, damage, verify):
-    return run(Damage(damage), program, verify=verify).program
+    return run(doing(damage), program, verify=verify).program
 
 
 def node(editor, target):
@@ -336,3 +338,116 @@ NAN, INF = float("nan"), float("inf")
 def test_same_bits(left, right, same):
     assert same_bits(left, right) is same
     assert same_bits(right, left) is same
+
+
+def two_draws(x):
+    return torch.rand(2), torch.rand(2) * 2, x.relu()
+
+
+def test_a_node_that_moved_behind_the_editors_back(draw):
+    """Two draws in the other order give other numbers, with the same nodes."""
+
+    def swap(editor):
+        first, second = editor.find(aten.rand.default)
+        first.prepend(second)
+
+    found = failure(export(two_draws, draw.floats(2)), swap, verify="structure")
+    assert "behind the editor's back" in found.detail
+
+
+def test_a_graph_inside_that_changed_behind_the_editors_back(draw):
+    def scale_branch(editor):
+        branch = editor.region.module.true_graph_0
+        (product,) = branch.graph.find_nodes(op="call_function", target=aten.mul.Tensor)
+        product.args = (product.args[0], 3)
+
+    program = export(
+        lambda x: torch.cond(x.sum() > 0, lambda t: t * 2, lambda t: t - 1, (x,)), draw.floats(2)
+    )
+    found = failure(program, scale_branch, verify="structure")
+    assert (found.node, "behind" in found.detail) == ("true_graph_0", True)
+
+
+def before_the_write(editor):
+    """Compute y * 1 before x is written: as good as after it, where y does not share x's memory."""
+    (product,) = editor.find(aten.mul.Tensor)
+    (write,) = editor.find(aten.add_.Tensor)
+    with editor.at(write):
+        early = editor.call(aten.mul.Tensor, *product.args)
+    editor.replace(product, early)
+
+
+def test_inputs_that_share_memory_still_do(draw):
+    def function(x, y):
+        x.add_(1)
+        return y * 1
+
+    x = draw.floats(2)
+    program = export(function, x, draw.floats(2))
+    run(doing(before_the_write), program, inputs=(x, draw.floats(2)))
+    assert failure(program, before_the_write, verify="numeric", inputs=(x, x)).node == "output 0"
+
+
+def test_a_result_that_changes_with_the_next_call(draw):
+    """Returned as it is, a buffer is right until it is written again."""
+
+    def return_buffer(editor):
+        (node,) = editor.find(aten.clone.default)
+        editor.replace(node, node.args[0])
+
+    class Total(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("total", torch.zeros(2))
+
+        def forward(self, x):
+            self.total.add_(x)
+            return self.total.clone()
+
+    found = failure(export(Total(), draw.floats(2)), return_buffer, verify="numeric")
+    assert (found.node, "differs after call" in found.detail) == ("output 0", True)
+
+
+def test_a_program_that_does_not_run_any_more(draw):
+    def take_the_fifth(editor):
+        (node,) = editor.find(aten.index.Tensor)
+        with editor.at(node):
+            five = editor.call(aten.full_like.default, node.args[1][0], 5)
+            editor.replace(node, editor.call(aten.index.Tensor, node.args[0], [five]))
+
+    program = export(lambda x, i: x[i], draw.floats(3), torch.tensor([0, 1]))
+    found = failure(program, take_the_fifth, verify="numeric")
+    assert found.detail.startswith("does not run any more: IndexError")
+
+
+def test_sparse_results_are_compared(draw):
+    program = trace(lambda x: x.to_sparse(), draw.floats(3))
+    result = run(doing(lambda editor: None), program, inputs=(draw.floats(3),))
+    assert not result.changed
+    assert same_bits(torch.eye(2).to_sparse(), torch.eye(2).to_sparse())
+    assert not same_bits(torch.eye(2).to_sparse(), (2 * torch.eye(2)).to_sparse())
+
+
+def test_keyword_inputs_alone_are_used(draw):
+    class Magnitude(torch.nn.Module):
+        def forward(self, *, x):
+            return x.abs()
+
+    def drop(editor):
+        (node,) = editor.find(aten.abs.default)
+        with editor.at(node):
+            editor.replace(node, editor.call(aten.clone.default, node.args[0]))
+
+    program = torch.export.export(Magnitude(), (), {"x": torch.ones(2)})
+    assert failure(program, drop, verify="numeric", kwargs={"x": -torch.ones(2)})
+
+
+def test_the_diff_of_a_pass_that_counts_no_rewrites(draw):
+    def negate(editor):
+        (node,) = editor.find(aten.mul.Tensor)
+        with editor.at(node):
+            editor.replace(node, editor.call(aten.neg.default, node.args[0]))
+
+    diff = failure(export(lambda x: x * 2, draw.floats(3)), negate, verify="numeric").diff
+    assert "-" in diff
+    assert "aten.neg" in diff

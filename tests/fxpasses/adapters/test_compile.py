@@ -8,9 +8,11 @@ import torch
 from torch._inductor.utils import fresh_cache
 from torch.fx import GraphModule
 
-from fxpasses import InvalidOption, Listener, UnknownPass
+from fxpasses import InvalidOption, Listener, Pipeline, RewritePass, UnknownPass
 from fxpasses.adapters.compile import backend
 from fxpasses.adapters.inductor import inductor_pass
+from fxpasses.patterns import op, var
+from tests.fxpasses.programs import named
 
 aten = torch.ops.aten
 pytestmark = [pytest.mark.compile, pytest.mark.filterwarnings("ignore")]  # Inductor's own
@@ -152,3 +154,28 @@ def test_wrong_use_fails_at_once():
         backend("default", then="aot_eager")
     with pytest.raises(InvalidOption, match="leave them out"):
         backend("default", decompositions={})
+
+
+@named("test.add-a-constant")
+@dataclass(frozen=True)
+class AddAConstant(RewritePass):
+    """x + 1 -> x + constant"""
+
+    pattern = op(aten.add.Tensor, var("x"), 1)
+
+    def rewrite(self, node, match, editor):
+        with editor.at(node):
+            one = editor.constant(torch.ones(()))
+            editor.replace(node, editor.call(aten.add.Tensor, match["x"], one))
+        return "the number became a constant"
+
+
+def test_a_new_constant_is_real(draw):
+    """AOTAutograd calls a compiler where it has turned fake tensors on."""
+    keep, x = Keep(), draw.floats(3)
+    torch.compiler.reset()
+    compiled = torch.compile(
+        lambda x: x + 1, backend=backend(Pipeline([AddAConstant()]), then=keep)
+    )
+    assert torch.equal(compiled(x), x + 1)
+    assert type(dict(keep.graphs[0].named_buffers())["_lifted_constant_0"]) is torch.Tensor

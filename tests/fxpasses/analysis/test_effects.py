@@ -48,6 +48,7 @@ def test_random(target):
     [
         aten._assert_async.msg,
         aten._assert_scalar.default,
+        aten._linalg_check_errors.default,
         aten._functional_assert_async.msg,
         aten._assert_tensor_metadata.default,
         aten.sym_constrain_range.default,

@@ -139,6 +139,17 @@ class Remembered(Flagged):
         return y
 
 
+class Halved(Flagged):
+    """A whole number is compared with a fraction, in floating point."""
+
+    def __init__(self, update):
+        super().__init__(update)
+        self.register_buffer("count", torch.tensor(1))
+
+    def predicate(self, x):
+        return self.count > 0.5
+
+
 class Wide(Flagged):
     """The predicate is computed of many elements."""
 
@@ -151,7 +162,9 @@ class Wide(Flagged):
 
 
 @pytest.mark.parametrize(
-    ("of", "source"), [(Computed, "sum_1"), (Remembered, "sum_1"), (Wide, "gt")], ids=str
+    ("of", "source"),
+    [(Computed, "sum_1"), (Remembered, "sum_1"), (Wide, "gt"), (Halved, "gt")],
+    ids=str,
 )
 def test_guard_held(draw, of, source):
     """What the device computes stays there, with the flag that is written from it."""
@@ -166,6 +179,18 @@ def test_a_predicate_that_the_caller_gives_stays(draw):
 
     program = on_gpu(export(function, torch.tensor(True), draw.floats(3)))
     assert missed(run(PASS, program))["held"].startswith("inputs_0 is no buffer")
+
+
+class Handed(Flagged):
+    """The flag chooses the branch and is given to it."""
+
+    def forward(self, x):
+        return torch.cond(self.flag, lambda t, f: t * f, lambda t, f: t - 1, (x, self.flag))
+
+
+def test_a_flag_that_its_own_branches_read_stays(draw):
+    result = run(PASS, flagged(draw, of=Handed))
+    assert missed(result) == {"alone": "cond reads b_flag where it is"}
 
 
 READERS = {

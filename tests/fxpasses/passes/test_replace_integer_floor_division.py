@@ -214,8 +214,11 @@ def test_guard_miscompiled(monkeypatch, faulty):
 
 
 @pytest.mark.compile
-def test_the_fault_is_there_exactly_where_we_say(tmp_path):
-    """What Inductor makes of -1 // tensor(3), on the device that every machine has."""
+def test_where_the_fault_is_we_say_so(tmp_path):
+    """What Inductor makes of -1 // tensor(3), on the device that every machine has.
+
+    Torch 2.11 has the faulty lowering, but hands it no constant here.
+    """
 
     class Third(torch.nn.Module):
         def __init__(self):
@@ -234,7 +237,7 @@ def test_the_fault_is_there_exactly_where_we_say(tmp_path):
     x = torch.tensor([-1, -4, 2**63 - 1, -(2**62) - 1, 7])
     program = export(Third(), x)
     right = torch.equal(compiled(program)(x), x // 3)
-    assert right is not _torch.takes_integer_constants_for_floats()
+    assert right or _torch.takes_integer_constants_for_floats()
     assert torch.equal(compiled(run(HERE, program).program)(x), x // 3)
 
 
